@@ -1,0 +1,32 @@
+# Two commands for a newcomer: `make app` and `make test`. Both set up everything they need, once.
+PYTHON ?= python3
+BIN := .venv/bin
+CDMD_DATA ?= $(wildcard data/eval)
+export CDMD_DATA
+
+.PHONY: test app lint export clean-notebooks long-test clean
+
+$(BIN)/.installed: requirements.txt tests/requirements.txt settings.ini setup.py
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.txt)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -r tests/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+test: $(BIN)/.installed lint
+	$(BIN)/python tests/check_notebooks.py
+	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2 --do_print
+	$(BIN)/pytest
+
+lint: $(BIN)/.installed
+	$(BIN)/ruff check cdmd_nb tests benchmarks
+
+export: $(BIN)/.installed
+	$(BIN)/nbdev_export
+	$(BIN)/nbdev_clean
+
+long-test: $(BIN)/.installed
+	HYPOTHESIS_PROFILE=long $(BIN)/pytest -m "slow or not slow"
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
