@@ -268,12 +268,14 @@ def encode(self: TableCodec,
 
 TableCodec.encode = encode
 
-# %% ../nbs/02_codec.ipynb #c09efc33
+# %% ../nbs/02_codec.ipynb #c215e1a2
 def _decode_numerical(self: TableCodec, column: Column, z: np.ndarray) -> np.ndarray:
     "Numbers of one column from normal variates, as the column writes them."
     numbers, f, qmap = self.maps[column.name].from_normal(z), column.format, self.maps[column.name]
     if isinstance(f, DateFormat) and f.step > 1: numbers = numbers // f.step * f.step
-    elif isinstance(f, NumberFormat) and f.places is not None and numbers.dtype.kind == "f": numbers = np.round(numbers, f.places)
+    elif isinstance(f, NumberFormat) and f.places is not None and numbers.dtype.kind == "f":
+        with np.errstate(over="ignore", invalid="ignore"): rounded = np.round(numbers, f.places)
+        numbers = np.where(np.isfinite(rounded), rounded, numbers)
     return _written(column, np.clip(numbers, qmap.values[0], qmap.values[-1]))
 
 def _decode_column(self: TableCodec, column: Column, n: int, num: dict, cat: dict) -> pd.Series:

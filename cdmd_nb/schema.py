@@ -262,7 +262,7 @@ def _written(column: Column, numbers: np.ndarray) -> np.ndarray:
     else: texts = _write_dates(pd.DatetimeIndex(uniques.astype("datetime64[ns]")), f)
     return np.array(texts, dtype=object)[inverse]
 
-# %% ../nbs/00_schema.ipynb #976fbc1f
+# %% ../nbs/00_schema.ipynb #558ebcaf
 def _restored(column: Column, values: np.ndarray, missing: np.ndarray) -> pd.Series:
     "A pandas column of `values` with holes at `missing`, of the type the table had."
     marker = column.format.marker if column.format is not None else None
@@ -279,6 +279,8 @@ def _restored(column: Column, values: np.ndarray, missing: np.ndarray) -> pd.Ser
         out = pd.Series(values.tolist(), dtype=object)
         if missing.any(): out[missing] = marker if marker is not None else (None if column.none else np.nan)
         return out if column.dtype == "object" else out.astype(column.dtype)
+    if column.dtype in ("uint64", "UInt64") and values.dtype.kind == "f":
+        values = np.array([min(int(v), 2**64 - 1) for v in values], dtype="uint64")  # a float may round up to 2**64
     if not missing.any(): return pd.Series(values).astype(column.dtype)
     nullable = {"int": "Int64", "uin": "Int64", "boo": "boolean"}.get(column.dtype[:3], column.dtype)
     return pd.Series(values).astype(object).where(~missing, np.nan if nullable.startswith("float") else pd.NA).astype(nullable)
@@ -366,7 +368,7 @@ def _vocabulary(values: pd.Series  # without missing ones
         return tuple(v for *_, v in sorted(typed))
     return tuple(sorted((_native(v) for v in values.unique()), key=_label_key))
 
-# %% ../nbs/00_schema.ipynb #3ec5eee8
+# %% ../nbs/00_schema.ipynb #b6cc4793
 def _numerical(base: dict, kind: str, reason: str, values: pd.Series, format) -> Column:
     "A numerical column whose range and precision are read off its values."
     column = Column(type="numerical", kind=kind, reason=reason, format=format, **base)
@@ -396,7 +398,7 @@ def _places(numbers: np.ndarray, dtype) -> int | None:
     uniques = np.unique(numbers)
     single = str(dtype).lower() == "float32"
     for p in range(16):
-        rounded = np.round(uniques, p)
+        with np.errstate(over="ignore", invalid="ignore"): rounded = np.round(uniques, p)
         if ((rounded.astype("float32") if single else rounded) == (uniques.astype("float32") if single else uniques)).all(): return p
         if len(uniques) > 1000 and p == 0 and (np.round(uniques[:1000], 15) != uniques[:1000]).all(): return None
     return None
