@@ -147,14 +147,14 @@ class TableCodec:
         "Number of labels of each categorical variable, missing included."
         return [len(c.domain) for c in self.categorical]
 
-# %% ../nbs/02_codec.ipynb #c2524d5b
+# %% ../nbs/02_codec.ipynb #731a1611
 def _fit_numerical(column: Column, values: pd.Series, impute: bool) -> tuple[Column, QuantileMap | None, float]:
     "A numerical column with the range of these rows, its quantiles (None: nothing to learn) and its mean."
     numbers, missing = _numbers(column, values)
     present = numbers[~missing]
     column = _with_range(column, numbers, missing)
     if not len(present): return column, None, 0.0
-    mean = float(present.mean(dtype="float64"))
+    mean = float((present / len(present)).sum())
     if impute: present = np.where(missing, np.rint(mean) if present.dtype.kind == "i" else mean, numbers).astype(present.dtype)
     return column, QuantileMap.fit(present), mean
 

@@ -82,7 +82,7 @@ def _slurp(stream: IO, job: _Job, slack: int = 0) -> bytes | str:
 def _too_big(job: _Job) -> NoReturn:
     job.fail(f"holds more than {_size(job.bytes)} of data, which is the limit here.")
 
-# %% ../nbs/01_io.ipynb #20d3bc28
+# %% ../nbs/01_io.ipynb #1d3f852a
 def _fetch_stream(stream: IO, job: _Job) -> bytes:
     "All bytes of an open file."
     try:
@@ -99,8 +99,8 @@ def _fetch(source: Any, job: _Job) -> bytes:
     if hasattr(source, "read"): return _fetch_stream(source, job)
     if "://" in str(source): raise TableError(f"{source} is a web address: download the file first, then read it from disk.")
     path = Path(source).expanduser()
-    if path.is_dir(): job.fail("is a folder, not a file: name a file inside it.")
     try:
+        if path.is_dir(): job.fail("is a folder, not a file: name a file inside it.")
         with open(path, "rb") as f: return _fetch_stream(f, job)
     except TableError: raise
     except FileNotFoundError: raise TableError(f"{source} was not found: check the path and its spelling.") from None
@@ -222,7 +222,7 @@ def _single_byte(data: bytes) -> tuple[str, str]:
     if sum(len(m) for m in re.findall(r"[^\x00-\x7f]+", text)) > 10 * broken: return "utf-8", "replace"
     return ("latin-1" if re.search(rb"[\x81\x8d\x8f\x90\x9d]", data) else "cp1252"), "strict"
 
-# %% ../nbs/01_io.ipynb #a2dc9b46
+# %% ../nbs/01_io.ipynb #33504ac6
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b")) + b"\x7f"
 
 def _reject_binary(data: bytes, job: _Job) -> None:
@@ -244,7 +244,7 @@ def _to_utf8(data: bytes, job: _Job) -> bytes:
     if encoding != "utf-8" or not _is_utf8(data):
         if encoding == "utf-8": job.note("Some bytes that are not valid UTF-8 were replaced by �.")
         data = data.decode(encoding, errors).encode()
-    return _without_zeros(data, job)
+    return _line_ends(_without_zeros(data, job))
 
 _ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
@@ -254,6 +254,11 @@ def _without_zeros(data: bytes, job: _Job) -> bytes:
         job.note(f"{_plural(n, 'zero byte')} in the text {'was' if n == 1 else 'were'} left out.")
         data = data.replace(b"\0", b"")
     return data[:-1] if data.endswith(b"\x1a") else data
+
+def _line_ends(data: bytes) -> bytes:
+    "Lines that end in a lone carriage return, as on old Macs, made to end in a newline; inside quotes nothing changes."
+    if data.count(b"\r") == data.count(b"\r\n"): return data
+    return re.sub(rb'(?<![^,;\t|\r\n])"[^"]*(?:""[^"]*)*"|\r(?!\n)', lambda m: m[0] if m[0] != b"\r" else b"\n", data)
 
 # %% ../nbs/01_io.ipynb #0390997c
 def _markup(text: str) -> str | None:
@@ -302,6 +307,18 @@ def _records(text: str, d: _Dialect, most: int = 1000) -> list[list[str]]:
     "The first rows of a text, as lists of cells."
     with _long_cells(): return list(islice(csv.reader(io.StringIO(text, newline=""), **d._asdict()), most))
 
+# %% ../nbs/01_io.ipynb #1a471c32
+def _slow_counts(body: bytes, d: _Dialect) -> np.ndarray | None:
+    "Cells in each row of `body` as `csv` sees them, or None where a quote is never closed."
+    end = "\x1e"
+    with _long_cells():
+        lines = io.TextIOWrapper(io.BytesIO(body), "utf-8", newline="")
+        before, last, counts = None, None, []
+        for row in csv.reader(chain(lines, [end, end]), **d._asdict()):
+            counts.append(len(row))
+            before, last = last, row
+    return np.array(counts[:-2]) if before == last == [end] else None
+
 # %% ../nbs/01_io.ipynb #e2d9ffe9
 def _above(rows: list[list[str]]) -> int:
     "How many rows stand above the header: blank, one cell, a comment, or short rows over a blank one."
@@ -325,7 +342,7 @@ def _fit(rows: list[list[str]]) -> tuple[float, int, int]:
     fit = float(np.mean([1 if c == width else 0.5 if c > 1 else 0 for c in counts])) if counts else 1.0
     return fit * (0.8 if any(rows[:above]) else 1) * (0.9 if short_header else 1), above, width
 
-# %% ../nbs/01_io.ipynb #1a13e7e8
+# %% ../nbs/01_io.ipynb #26eed2c0
 _COMMA_NUMBER = re.compile(r"\s*[+-]?[\d. '\u00a0\u202f]*,\d+(?:[eE][+-]?\d+)?\s*")
 _LEFTOVER = re.compile(r"[;\t|]|,(?! )")
 
@@ -335,9 +352,11 @@ def _clean(rows: list[list[str]]) -> float:
     return sum(not _LEFTOVER.search(c) or bool(_COMMA_NUMBER.fullmatch(c)) for c in cells) / max(1, len(cells))
 
 def _dialects(text: str, delimiters: str) -> list[_Dialect]:
-    "What to try: each delimiter, with single quotes or backslashes only where the text has them."
-    quotes = [('"', None)] + [('"', "\\")] * ('\\"' in text) + [("'", None)] * bool(re.search(r"(^|[,;\t|\n\r])'", text))
-    return [_Dialect(s, q, e) for q, e in quotes for s in delimiters if s in text]
+    "What to try: each delimiter, with single quotes, backslashes or quotes without meaning only where the text has them."
+    ways = [_Dialect()] + [_Dialect(escapechar="\\")] * ('\\"' in text)
+    ways += [_Dialect(quotechar="'")] * bool(re.search(r"(^|[,;\t|\n\r])'", text)) + [_Dialect(quoting=csv.QUOTE_NONE)] * ('"' in text)
+    tries = [d._replace(delimiter=s) for d in ways for s in delimiters if s in text]
+    return [d for d in tries if d.quoting != csv.QUOTE_NONE or _slow_counts(text.encode(), _Dialect(d.delimiter)) is None]
 
 def _best_dialect(text: str, delimiters: str = "\t,;|") -> _Dialect:
     "The dialect that splits the text most evenly; one column where none does."
@@ -346,11 +365,10 @@ def _best_dialect(text: str, delimiters: str = "\t,;|") -> _Dialect:
         try: rows = _records(text, d)
         except csv.Error: continue
         new = (round(_fit(rows)[0], 3), _clean(rows))
-        usual = (d.quotechar, d.escapechar) == ('"', None)
-        if new > key if usual else new[0] > key[0]: best, key = d, new
+        if new > key if d == _Dialect(d.delimiter) else new[0] > key[0]: best, key = d, new
     return best
 
-# %% ../nbs/01_io.ipynb #9af37dec
+# %% ../nbs/01_io.ipynb #4db8dc9b
 def _single_quoted(rows: list[list[str]], text: str) -> bool:
     "Whether some column is in single quotes throughout, and nothing contradicts it."
     if '"' in text or "'" not in text or len(rows) < 2: return False
@@ -360,17 +378,17 @@ def _single_quoted(rows: list[list[str]], text: str) -> bool:
 
 def _spaced(text: str, delimiter: str) -> bool:
     "Whether every delimiter is followed by a space (or a space and a quote)."
-    lines = [ln.split(delimiter) for ln in re.split(r"[\r\n]+", text)[:500] if ln]
-    rest = [c for ln in lines[1:] for c in ln[1:] if c]
-    head = [c for c in lines[0][1:] if c] if lines else []
-    if not rest: return False
+    s = re.escape(delimiter)
+    cells = re.findall(rf'(^|[\r\n]|{s})( *"[^"]*(?:""[^"]*)*"|[^{s}\r\n]*)', text[: 1 << 16])
+    ends = [i for i, (before, _) in enumerate(cells) if i and before != delimiter][:500] + [len(cells)]
+    head, rest = ([c for before, c in part if c and before == delimiter] for part in (cells[:ends[0]], cells[ends[0]:ends[-1]]))
     if any(re.match(' +"', c) for c in rest) and not any(c[0] == '"' for c in rest): return True
-    return all(c[0] == " " for c in rest) and (len(lines) > 10 or bool(head) and all(c[0] == " " for c in head))
+    return bool(rest) and all(c[0] == " " for c in rest) and (len(ends) > 10 or bool(head) and all(c[0] == " " for c in head))
 
 def _sniff(text: str, job: _Job) -> _Dialect:
     "Find out how the cells of a text are told apart."
     d = _best_dialect(text)
-    if d.delimiter != "\x1f":
+    if d.delimiter != "\x1f" and d.quoting != csv.QUOTE_NONE:
         if _single_quoted(_records(text, d), text): d = d._replace(quotechar="'")
         if d.delimiter != "\t" and _spaced(text, d.delimiter): d = d._replace(skipinitialspace=True)
     if d.delimiter in _DELIMITERS: job.note(f"Cells are separated by {_DELIMITERS[d.delimiter]}.")
@@ -402,7 +420,7 @@ class _Layout(NamedTuple):
     width: int  # number of columns
     start: int  # byte where the rows begin
 
-# %% ../nbs/01_io.ipynb #151a424c
+# %% ../nbs/01_io.ipynb #bf379463
 def _bytes_of(text: str, d: _Dialect, records: int) -> int:
     "Length in bytes of the first `records` rows."
     with _long_cells():
@@ -424,7 +442,8 @@ def _lay_out(data: bytes, job: _Job) -> _Layout:
     while above + 1 < len(rows) and _is_title(rows[above], rows[above + 1]): above += 1
     if above == len(rows): job.fail("is empty.")
     if n := sum(bool(_filled(r)) for r in rows[:above]): job.note(f"{_plural(n, 'line')} above the header {'was' if n == 1 else 'were'} skipped.")
-    return _Layout(d, rows[above], [r for r in rows[above + 1:] if r], max(width, len(rows[above])), skip + _bytes_of(text, d, above + 1))
+    header = [c.strip().strip(d.quotechar) for c in rows[above]] if d.quoting == csv.QUOTE_NONE else rows[above]
+    return _Layout(d, header, [r for r in rows[above + 1:] if r], max(width, len(rows[above])), skip + _bytes_of(text, d, above + 1))
 
 # %% ../nbs/01_io.ipynb #9fc14a56
 def _unique_names(raw: Iterable, job: _Job) -> list[str]:
@@ -483,16 +502,7 @@ def _fast_counts(body: bytes, d: _Dialect, step: int = 1 << 24) -> np.ndarray | 
         out.append(n + 1)
     return None if inside else np.concatenate([*out, [carry + 1]] if body[-1:] not in (b"\n", b"\r") else out)
 
-# %% ../nbs/01_io.ipynb #487a281b
-def _slow_counts(body: bytes, d: _Dialect) -> np.ndarray | None:
-    "Cells in each row of `body` as `csv` sees them, or None where a quote is never closed."
-    end = "\x1e"
-    with _long_cells():
-        lines = io.TextIOWrapper(io.BytesIO(body), "utf-8", newline="")
-        last, counts = None, []
-        for last in csv.reader(chain(lines, [end]), **d._asdict()): counts.append(len(last))
-    return np.array(counts[:-1]) if last == [end] else None
-
+# %% ../nbs/01_io.ipynb #adf9aa54
 def _requote(body: bytes, d: _Dialect, width: int) -> bytes:
     "The same rows with quotes taken for plain characters, except around whole cells."
     df = _parse(body, d._replace(quoting=csv.QUOTE_NONE, escapechar=None), width, dtype=str, keep_default_na=False)
@@ -500,20 +510,28 @@ def _requote(body: bytes, d: _Dialect, width: int) -> bytes:
     df = df.apply(lambda s: s.str.replace(rf"^\s*{q}(.*){q}\s*$", r"\1", regex=True).str.replace(d.quotechar * 2, d.quotechar))
     return df.to_csv(index=False, header=False, sep=d.delimiter, quotechar=d.quotechar, lineterminator="\r\n").encode()
 
+def _padded(body: bytes, d: _Dialect, counts: np.ndarray, width: int) -> bytes:
+    "Rows of which at least one has all cells, as pandas insists."
+    return body + d.delimiter.encode() * (width - int(counts[-1])) if counts.max() < width else body
+
 def _count_cells(body: bytes, d: _Dialect, width: int, job: _Job) -> tuple[np.ndarray, bytes, _Dialect]:
     "Cells in each row; and body and dialect, mended where quotes are broken."
-    if (counts := _fast_counts(body, d)) is not None: return counts, body, d
-    counts, plain = _slow_counts(body, d), _fast_counts(body, d._replace(quoting=csv.QUOTE_NONE))
+    lost = d.quoting == csv.QUOTE_NONE
+    if not lost and (counts := _fast_counts(body, d)) is not None: return counts, _padded(body, d, counts, width), d
+    counts, plain = None if lost else _slow_counts(body, d), _fast_counts(body, d._replace(quoting=csv.QUOTE_NONE))
     if counts is not None:
         quoted, unquoted = np.mean(counts == width), np.mean(plain == width)
         lines_joined = unquoted == 1 and width > 1 and len(plain) > len(counts)
-        if quoted >= unquoted and not lines_joined: return counts, body, d
+        if quoted >= unquoted and not lines_joined: return counts, _padded(body, d, counts, width), d
     job.note("Quotes are not in pairs; they were taken for plain characters.")
-    return plain, _requote(body, d, width), d._replace(escapechar=None)
+    body = _requote(_padded(body, d, plain, width), d, width)
+    return plain, body, d._replace(escapechar=None, quoting=csv.QUOTE_MINIMAL)
 
-# %% ../nbs/01_io.ipynb #e6952ea3
+# %% ../nbs/01_io.ipynb #8636b9c6
 def _parse(body: bytes, d: _Dialect, width: int, columns: Iterable[int] | None = None, **options) -> pd.DataFrame:
     "Rows of text to a frame with columns 0, 1, … ; short rows padded, long ones cut."
+    # pandas takes a byte order mark at the start away, even from a cell
+    body = b"\n" + body if body.startswith(codecs.BOM_UTF8) else body
     return pd.read_csv(io.BytesIO(body), header=None, names=range(width), usecols=list(range(width) if columns is None else columns),
                        index_col=False, low_memory=False, float_precision="round_trip", encoding_errors="replace", **d._asdict(), **options)
 
@@ -553,7 +571,7 @@ def _code_columns(body: bytes, d: _Dialect, width: int, numeric: list[int]) -> l
         found |= {c for c in part if c not in found and part[c].str.fullmatch(_LEADING_ZERO).any()}
     return sorted(found)
 
-# %% ../nbs/01_io.ipynb #59470be3
+# %% ../nbs/01_io.ipynb #2a9f7a1e
 def _exact_ints(texts: pd.Series) -> pd.Series | None:
     "Whole numbers with holes, exactly; text when they do not fit; None when they are not whole numbers."
     present = texts.dropna()
@@ -565,9 +583,12 @@ def _exact_ints(texts: pd.Series) -> pd.Series | None:
 def _repair_types(df: pd.DataFrame, body: bytes, d: _Dialect) -> pd.DataFrame:
     "Mend what pandas' inference loses: codes, huge whole numbers, truth values with holes."
     width = df.shape[1]
-    numeric = [c for c in df if df[c].dtype.kind in "iuf" and df[c].notna().any()]
+    # pandas' own mark for a hole among whole numbers is the lowest of them
+    lowest = str(-2**63).encode() in body
+    numeric = [c for c in df if df[c].dtype.kind in "iuf" and (lowest or df[c].notna().any())]
     codes = _code_columns(body, d, width, numeric)
-    wide = [c for c in numeric if c not in codes and (df[c].dtype.kind == "u" or df[c].dtype.kind == "f" and df[c].abs().max() >= 2**53)]
+    huge = lambda s: s.dtype.kind == "u" or s.dtype.kind == "f" and (s.abs().max() >= 2**53 or lowest)
+    wide = [c for c in numeric if c not in codes and huge(df[c])]
     if codes or wide: texts = _parse(body, d, width, codes + wide, dtype=str)
     for c in codes: df[c] = texts[c]
     for c in wide:
@@ -611,7 +632,7 @@ def _repair_commas(df: pd.DataFrame, body: bytes, d: _Dialect) -> tuple[pd.DataF
     for c, texts in ({c: df[c] for c in columns} | dotted).items(): df[c] = _from_commas(texts)
     return df, sorted([*columns, *dotted])
 
-# %% ../nbs/01_io.ipynb #836537a4
+# %% ../nbs/01_io.ipynb #fe1b6d63
 _NO_TEXT = {".parquet", ".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".json", ".jsonl", ".ipynb", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx",
             ".rtf", ".md", ".py", ".r", ".yaml", ".yml", ".toml", ".sql", ".pkl", ".pickle", ".feather", ".orc", ".h5", ".hdf5", ".npy", ".npz",
             ".sav", ".dta", ".sas7bdat", ".rds", ".rda", ".rdata", ".db", ".sqlite", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".arff"}
@@ -631,9 +652,11 @@ def _read_text(data: bytes, job: _Job) -> tuple[list, pd.DataFrame]:
     names, width, body = _full_header(layout), layout.width, _body(data, layout, job)
     del data
     if not body: job.fail("has column names but no rows.")
-    counts, body, d = _count_cells(body, layout.dialect, width, job)
-    try: df = _parse(body, d, width, nrows=None if job.rows is None else job.rows + 1)
-    except (ValueError, OverflowError) as e: job.fail(f"could not be parsed ({e}).")
+    try:
+        counts, body, d = _count_cells(body, layout.dialect, width, job)
+        df = _parse(body, d, width, nrows=None if job.rows is None else job.rows + 1)
+    except (ValueError, OverflowError) as e: job.fail(f"could not be parsed ({' '.join(str(e).split())}).")
+    if not len(df): job.fail("has column names but no rows.")
     _check_shape(len(df), 0, job)
     _note_ragged(counts, width, len(df), job)
     df, commas = _repair_commas(_repair_types(df, body, d), body, d)
@@ -699,7 +722,7 @@ def _read_parquet(data: bytes, job: _Job) -> tuple[list, pd.DataFrame]:
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, NotImplementedError) as e:
         job.fail(f"is a damaged Parquet file or one of a kind that cannot be read ({str(e).splitlines()[0][:200] if str(e) else type(e).__name__}).")
 
-# %% ../nbs/01_io.ipynb #b2b2f295
+# %% ../nbs/01_io.ipynb #1f64d1d2
 _EXCEL_ERRORS = {"#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#GETTING_DATA", "#SPILL!", "#CALC!"}
 _MISSING = {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None",
             "n/a", "nan", "null"}  # the same as in text
@@ -712,19 +735,21 @@ def _excel_cell(v: Any) -> Any:
     return None if v in _MISSING or v in _EXCEL_ERRORS else v
 
 def _excel_rows(sheet: Any, job: _Job) -> list[list]:
-    "The rows of a sheet that hold something, without empty cells at their ends."
-    rows, gap, gaps = [], 0, 0
+    "The rows from the first to the last that hold something, without empty cells at their ends."
+    rows, gap = [], 0
     for row in sheet.iter_rows(values_only=True):
         row = list(row)
         while row and row[-1] in (None, ""): row.pop()
-        if not row: gap += bool(rows); continue
-        gaps, gap = gaps + gap, 0
-        rows.append(row)
+        if not row:
+            gap += bool(rows)
+            continue
+        rows += [[] for _ in range(gap)] + [row]
+        gap = 0
         if job.rows is not None and len(rows) > job.rows + 20: _check_shape(len(rows), 0, job)
-    if gaps: job.note(f"{_plural(gaps, 'empty row')} {'was' if gaps == 1 else 'were'} skipped.")
+    if gap: job.note(f"{_plural(gap, 'empty row')} at the end {'was' if gap == 1 else 'were'} dropped.")
     return rows
 
-# %% ../nbs/01_io.ipynb #b91835eb
+# %% ../nbs/01_io.ipynb #8a245d42
 def _two_row_header(rows: list[list]) -> bool:
     "Whether the first row has gaps over a full second row of text, over rows that are not all text."
     if len(rows) < 3: return False
@@ -744,12 +769,12 @@ def _joined_header(rows: list[list], job: _Job) -> list[list]:
 
 def _excel_header(rows: list[list], job: _Job) -> list[list]:
     "Rows that begin with the header: titles above and blank columns at the left are gone."
-    left = min((next(i for i, c in enumerate(r) if c is not None and str(c).strip()) for r in rows), default=0)
-    if left: rows = [r[left:] for r in rows]
-    above = 0
-    while above + 1 < len(rows) and _is_title(rows[above], rows[above + 1], 2): above += 1
-    if above: job.note(f"{_plural(above, 'row')} above the header {'was' if above == 1 else 'were'} skipped.")
-    rows = rows[above:]
+    left = min((next(i for i, c in enumerate(r) if c not in (None, "")) for r in rows if r), default=0)
+    rows = [r[left:] for r in rows]
+    filled, titles = [i for i, r in enumerate(rows) if r], 0
+    while titles + 1 < len(filled) and _is_title(rows[filled[titles]], rows[filled[titles + 1]], 2): titles += 1
+    if titles: job.note(f"{_plural(titles, 'row')} above the header {'was' if titles == 1 else 'were'} skipped.")
+    rows = rows[filled[titles]:] if filled else []
     return _joined_header(rows, job) if _two_row_header(rows) else rows
 
 # %% ../nbs/01_io.ipynb #743a7906
@@ -916,7 +941,7 @@ def _write_parquet(df: pd.DataFrame, stream: IO[bytes]) -> None:
     try: pq.write_table(pa.Table.from_pandas(df, preserve_index=False), stream)
     except bad as e: raise TableError(f"some column has values that Parquet cannot hold ({e}).") from e
 
-# %% ../nbs/01_io.ipynb #06b9540f
+# %% ../nbs/01_io.ipynb #1d5f88a2
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff\ud800-\udfff]|_(?=x[0-9A-Fa-f]{4}_)")
 
 def _excel_dates(s: pd.Series) -> pd.Series:
@@ -936,7 +961,6 @@ def _excel_value(v: Any, sheet: Any) -> Any:
     if isinstance(v, np.number): v = v.item()
     if isinstance(v, int) or isinstance(v, float) and np.isfinite(v): v = str(v)
     else: kind, v = "s", _ILLEGAL.sub(lambda m: f"_x{ord(m[0]):04X}_", str(v))
-    if kind == "s" and len(v) > 32_767: raise TableError("A text is longer than the 32,767 characters a cell of Excel can hold: write CSV or Parquet.")
     cell = WriteOnlyCell(sheet, v)
     cell.data_type = kind
     return cell
@@ -946,6 +970,8 @@ def _write_excel(df: pd.DataFrame, stream: IO[bytes]) -> None:
     from openpyxl import Workbook
     if len(df) > 1_048_575 or df.shape[1] > 16_384:
         raise TableError(f"Excel holds 1,048,575 rows and 16,384 columns, this table has {len(df):,} and {df.shape[1]:,}: write CSV or Parquet.")
+    if any((df.iloc[:, i].astype(object).map(lambda v: len(str(v)), na_action="ignore") > 32_767).any() for i in _texts(df)):
+        raise TableError("a text is longer than the 32,767 characters a cell of Excel can hold: write CSV or Parquet.")
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Sheet1")
     columns = [_excel_dates(s) if pd.api.types.is_datetime64_any_dtype(s) else s for s in (df.iloc[:, i] for i in range(df.shape[1]))]

@@ -60,14 +60,14 @@ def _coded(parts: list[pd.Series]) -> tuple[list[np.ndarray], list]:
     place = {t: i for i, t in enumerate(labels)}
     return [np.array([place[t] for t in texts] + [len(labels) - 1], dtype="int32")[codes] for codes, texts in found], labels
 
-# %% ../nbs/10_metrics.ipynb #06413812
-_HUGE = 1e150
+# %% ../nbs/10_metrics.ipynb #b84ff51c
+_HUGE, _DAY = 1e150, 8.64e13
 
 def _column_numbers(column: Column, part: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    "One column of one table as `float64`, and where it is missing."
+    "One column of one table as `float64`, dates and durations in days, and where it is missing."
     if part.dtype.kind in "Mm": part = part.dt.as_unit("ns")
     values, missing = _numbers(column, part)
-    values = values.astype("float64")
+    values = values / _DAY if column.kind in ("datetime", "duration") else values.astype("float64")
     missing = missing | ~np.isfinite(values)
     values[missing] = np.nan
     return values, missing
@@ -80,8 +80,8 @@ def _filled(parts: list[np.ndarray]) -> list[np.ndarray]:
     mean = next((k.mean() for k in known if len(k)), 0.0)
     return [np.where(np.isnan(p), mean, p) + 0.0 for p in parts]
 
-# %% ../nbs/10_metrics.ipynb #b97af725
-def _stack(columns: list[np.ndarray], n: int, dtype: str) -> np.ndarray:
+# %% ../nbs/10_metrics.ipynb #99c207c3
+def _stack(columns: list[np.ndarray], n: int, dtype) -> np.ndarray:
     "Columns side by side, also when there are none."
     return np.stack(columns, 1).astype(dtype) if columns else np.zeros((n, 0), dtype)
 
@@ -90,7 +90,8 @@ def _check_columns(tables: dict[str, pd.DataFrame], schema: Schema) -> None:
     for name, table in tables.items():
         if not isinstance(table, pd.DataFrame): raise TableError(f"The {name} rows must be a pandas DataFrame, not {type(table).__name__}.")
         if lacking := [str(c.name) for c in schema.used if c.name not in table.columns]:
-            raise TableError(f"The {name} table has no column {', '.join(repr(c) for c in lacking[:5])}: all three tables need the columns of the schema.")
+            some = ", ".join(repr(c) for c in lacking[:5])
+            raise TableError(f"The {name} table has no column {some}: all three tables need the columns of the schema.")
     if not schema.used: raise TableError("There is nothing to evaluate: every column of the schema is ignored.")
 
 def encode_tables(train: pd.DataFrame,  # rows the generator learned from
@@ -125,7 +126,7 @@ def _example(n: int, seed: int = 0) -> pd.DataFrame:
     df.loc[rng.random(n) < 0.05, "region"] = None
     return df
 
-# %% ../nbs/10_metrics.ipynb #19bbfa6e
+# %% ../nbs/10_metrics.ipynb #34395b34
 def _quiet(compute: Callable, *args, **kwargs):
     "The result of `compute`, or NaN and the reason when it cannot be computed."
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -149,13 +150,14 @@ def column_shapes(tables: Tables,  # the coding
         shares = [float(x.missing[:, j].mean()) if len(x) else math.nan for x in (real, synthetic)]
         out.append((c.name, "numerical", "KSComplement", score, *shares, why))
     for j, c in enumerate(tables.categorical):
-        score, why = _quiet(TVComplement.compute, real.codes[:, j], synthetic.codes[:, j]) if len(real) and len(synthetic) else (math.nan, "no values")
+        r, s = real.codes[:, j], synthetic.codes[:, j]
+        score, why = _quiet(TVComplement.compute, r, s) if len(r) and len(s) else (math.nan, "no values")
         holes = len(tables.labels[j]) - 1 if None in tables.labels[j] else -1
         shares = [float((x.codes[:, j] == holes).mean()) if len(x) else math.nan for x in (real, synthetic)]
         out.append((c.name, "categorical", "TVComplement", score, *shares, why))
     return pd.DataFrame(out, columns=["column", "type", "metric", "score", "missing_real", "missing_synthetic", "why"])
 
-# %% ../nbs/10_metrics.ipynb #13446f7e
+# %% ../nbs/10_metrics.ipynb #dc6ef442
 _CORRELATION, _ASSOCIATION = 0.5, 0.3
 
 def _cramers_v(a: np.ndarray, b: np.ndarray) -> float:
@@ -169,20 +171,20 @@ def _cramers_v(a: np.ndarray, b: np.ndarray) -> float:
 
 def _binned(numbers: np.ndarray, missing: np.ndarray) -> np.ndarray:
     "Numbers as positions among 10 bins of equal width, missing ones in a bin of their own."
-    known = numbers[~missing]
-    out = np.digitize(numbers, np.histogram_bin_edges(known) if len(known) else [0.0])
+    known = numbers[~missing] if not missing.all() else np.zeros(1)
+    out = np.digitize(numbers, np.linspace(known.min(), known.max(), 11))
     out[missing] = 12
     return out
 
-# %% ../nbs/10_metrics.ipynb #51097d9f
+# %% ../nbs/10_metrics.ipynb #4123a683
 def _pair_frames(tables: Tables, rows: Rows) -> tuple[pd.DataFrame, pd.DataFrame]:
     "All columns, once with numbers as numbers and once with everything as codes."
-    holes = [np.where(m, np.nan, x) for x, m in zip(rows.numbers.T, rows.missing.T)]
-    bins = [_binned(x, m).astype("int16") for x, m in zip(rows.numbers.T, rows.missing.T)]
+    holes = [np.where(m, np.nan, x) for x, m in zip(rows.numbers.T, rows.missing.T, strict=True)]
+    bins = [_binned(x, m).astype("int16") for x, m in zip(rows.numbers.T, rows.missing.T, strict=True)]
     names = [c.name for c in tables.numerical]
     codes = {c.name: rows.codes[:, j] for j, c in enumerate(tables.categorical)}
-    index = range(len(rows))
-    return pd.DataFrame(dict(zip(names, holes)), index=index), pd.DataFrame({**dict(zip(names, bins)), **codes}, index=index)
+    plain, cut = dict(zip(names, holes, strict=True)), dict(zip(names, bins, strict=True))
+    return pd.DataFrame(plain, index=range(len(rows))), pd.DataFrame({**cut, **codes}, index=range(len(rows)))
 
 def column_pairs(tables: Tables,  # the coding
                  real: Rows,  # reference rows
@@ -234,7 +236,7 @@ def _lower_bounds(x: np.ndarray, y: np.ndarray, p: int, spread: np.ndarray) -> t
         out += work
     return out, 1e-5 * float(np.abs(x).sum(1).max() + np.abs(y).sum(0).max() + 1)
 
-# %% ../nbs/10_metrics.ipynb #ac1d2ca6
+# %% ../nbs/10_metrics.ipynb #f841172f
 def _closest(rows: np.ndarray, columns: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     "Of each row its nearest column, the first one among equals: (rows, columns, distances)."
     order = np.lexsort((columns, distance, rows))
@@ -250,9 +252,9 @@ def _by_bounds(x: np.ndarray, y: np.ndarray, p: int, limit: np.ndarray, own: np.
         part = slice(a, min(a + step, len(x)))
         low, slack = _lower_bounds(x[part], y, p, spread)
         if own is not None: low[np.arange(len(low)), own[part]] = np.inf
-        guess = low.argmin(1) if p == 2 or len(spread) == y.shape[1] else _lower_bounds(x[part], y, 2, spread)[0].argmin(1)
-        upper = np.minimum(_pair_distance(x[part], y[guess], p), limit[part])
-        if own is not None: upper = np.where(guess == own[part], limit[part], upper)
+        guide = low if p == 2 or len(spread) == y.shape[1] else _lower_bounds(x[part], y, 2, spread)[0]
+        if own is not None: guide[np.arange(len(low)), own[part]] = np.inf
+        upper = np.minimum(_pair_distance(x[part], y[guide.argmin(1)], p), limit[part])
         r, c = np.nonzero(low <= (upper + slack).astype("float32")[:, None])
         r, c, d = _closest(r, c, _pair_distance(x[part][r], y[c], p))
         best[a + r], index[a + r] = d, c
@@ -354,15 +356,16 @@ def _visit_small(self: _Search, gx: np.ndarray, gy: np.ndarray, level: np.ndarra
 
 _Search.visit_large, _Search.visit_small = _visit_large, _visit_small
 
-# %% ../nbs/10_metrics.ipynb #537ec46d
-def _level_zero(search: _Search) -> None:
-    "Search the groups with the same labels."
+# %% ../nbs/10_metrics.ipynb #6cfcf6a5
+def _level_zero(search: _Search) -> np.ndarray:
+    "Search the groups with the same labels, and say which those are (-1: none)."
     place = {c.tobytes(): g for g, c in enumerate(np.ascontiguousarray(search.y.codes[search.y.start]))}
     same = np.array([place.get(c.tobytes(), -1) for c in np.ascontiguousarray(search.x.codes[search.x.start])], "int64")
     gx = np.flatnonzero(same >= 0)
     search.visit(gx, same[gx], np.zeros(len(gx), "int64"))
+    return same
 
-def _higher_levels(search: _Search) -> None:
+def _higher_levels(search: _Search, same: np.ndarray) -> None:
     "Search the groups with other labels, fewest mismatches first, as long as they can hold something nearer."
     x, y, width = search.x, search.y, search.x.codes.shape[1]
     sizes = np.maximum(x.codes.max(0), y.codes.max(0)) + 1
@@ -370,18 +373,21 @@ def _higher_levels(search: _Search) -> None:
     there = np.ascontiguousarray(_one_hot(y.codes[y.start], sizes).T)
     step = max(1, _CELLS // len(y.start))
     for part in (left[a:a + step] for a in range(0, len(left), step)):
-        differ = (width - _one_hot(x.codes[x.start[part]], sizes) @ there).astype("uint16" if width > 250 else "uint8")
-        differ[differ == 0] = width + 1
-        level = differ.min(1).astype("int64")
-        active = np.flatnonzero(search.open(1)[part])
+        equal = (_one_hot(x.codes[x.start[part]], sizes) @ there).astype("uint16" if width > 250 else "uint8")
+        again = np.flatnonzero(same[part] >= 0)
+        equal[again, same[part][again]] = 0
+        level = np.maximum(width - equal.max(1).astype("int64"), 1)
+        equal[again, same[part][again]] = width + 1  # searched at level 0, so no level may find it again
+        active = np.arange(len(part))
         while len(active):
-            r, gy = np.nonzero(differ[active] == level[active, None])
+            wanted = (width - level[active]).astype(equal.dtype)[:, None]
+            r, gy = np.nonzero((equal if len(active) == len(part) else equal[active]) == wanted)
             search.visit(part[active[r]], gy, level[active[r]])
             level[active] += 1
             still = np.maximum.reduceat(search.best, x.start)[part[active]] > search.p * level[active]
             active = active[still & (level[active] <= width)]
 
-# %% ../nbs/10_metrics.ipynb #7d8ec007
+# %% ../nbs/10_metrics.ipynb #999cff26
 def _points(rows: Rows, flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "Numbers, and labels with a yes or no for each number that can be missing."
     return rows.numbers, np.hstack([rows.codes, rows.missing[:, flags].astype("int32")])
@@ -398,8 +404,8 @@ def nearest(rows: Rows,  # whose neighbours
     x, y = (_Sorted((n - scale[0]) / scale[1], c) for n, c in (_points(r, flags) for r in (rows, among)))
     search = _Search(x, y, p, own)
     if len(x):
-        _level_zero(search)
-        if x.codes.shape[1] and search.open(1).any(): _higher_levels(search)
+        same = _level_zero(search)
+        if x.codes.shape[1] and search.open(1).any(): _higher_levels(search, same)
     if own: search.best[x.count > 1] = 0
     distance = search.best if p == 1 else np.sqrt(search.best)
     return distance[x.place], y.first[search.index][x.place]
@@ -476,7 +482,7 @@ def authenticity(train: Rows,  # rows the generator learned from
     distance, index = nearest(synthetic, train, scale)
     return float(100 * (distance > own[index] * (1 + 1e-9)).mean())
 
-# %% ../nbs/10_metrics.ipynb #2c51843c
+# %% ../nbs/10_metrics.ipynb #47baec03
 @dataclass
 class Dcr:
     "Distances to the closest records, and what they say."
@@ -485,13 +491,17 @@ class Dcr:
     train: np.ndarray  # distance of each synthetic row to its closest training row (first seed)
     holdout: np.ndarray  # the same for holdout rows
 
+def _together(a: Rows, b: Rows) -> Rows:
+    "The rows of both."
+    return Rows(*(np.concatenate([getattr(a, f), getattr(b, f)]) for f in ("numbers", "missing", "codes")))
+
 def dcr(train: Rows,  # rows the generator learned from
         holdout: Rows,  # real rows it never saw
         synthetic: Rows,  # rows it made
         seeds: int | None = None,  # how many random cuts to the same size to average over
        ) -> Dcr:
     "Are synthetic rows suspiciously close to the training rows?"
-    scale = scale_of(Rows(*(np.concatenate([getattr(train, f), getattr(holdout, f)]) for f in ("numbers", "missing", "codes"))))
+    scale = scale_of(_together(train, holdout))
     small, large = sorted((train, holdout), key=len)
     if len(small) == len(large): seeds = 1
     elif seeds is None: seeds = 20 if len(small) <= 2000 else 1
@@ -527,7 +537,7 @@ def _auc(y: np.ndarray, p: np.ndarray) -> float:
     each = [roc_auc_score(y == k, p[:, k]) for k in range(p.shape[1]) if 0 < (y == k).mean() < 1]
     return float(np.mean(each)) if each else math.nan
 
-# %% ../nbs/10_metrics.ipynb #eeb0474f
+# %% ../nbs/10_metrics.ipynb #df04caa2
 def _features(tables: Tables, rows: Rows, target, scale: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, list[str]]:
     "Inputs of the model: all columns but the target, NaN for missing numbers, codes for labels."
     keep_n = [j for j, c in enumerate(tables.numerical) if c.name != target]
@@ -540,8 +550,7 @@ def _target(tables: Tables, rows: Rows, target, log: bool) -> tuple[np.ndarray, 
     for j, c in enumerate(tables.categorical):
         if c.name == target: return rows.codes[:, j], np.array([t is not None for t in tables.labels[j]])[rows.codes[:, j]]
     j = next(j for j, c in enumerate(tables.numerical) if c.name == target)
-    y, column = rows.numbers[:, j], tables.numerical[j]
-    if column.kind in ("datetime", "duration"): y = (y - tables.train.numbers[:, j].min(initial=np.inf)) / 8.64e13
+    y = rows.numbers[:, j]
     return (np.log(np.clip(y, 1, 20000)) if log else y), ~rows.missing[:, j]
 
 # %% ../nbs/10_metrics.ipynb #113d010e
@@ -580,7 +589,7 @@ def _classes(y: np.ndarray, t: np.ndarray, labels: list) -> tuple[np.ndarray, np
     note = f"the synthetic rows have no {', '.join(lost[:5])} in the target, which a model therefore cannot learn" if lost else ""
     return np.searchsorted(values, y), np.searchsorted(values, t), len(values), note
 
-# %% ../nbs/10_metrics.ipynb #0ead6148
+# %% ../nbs/10_metrics.ipynb #2950d2f3
 def _validation_score(y: np.ndarray, p: np.ndarray, classes: int) -> float:
     "What the grid maximises; log likelihood where validation rows of a single class leave AUC undefined."
     if not classes: return -float(np.sqrt(np.mean((y - p) ** 2)))
@@ -614,23 +623,24 @@ def mle(tables: Tables,  # the coding
     order = task.order[np.random.default_rng(seed).permutation(len(task.y))]
     hold, learn = order[:len(order) // 9], order[len(order) // 9:]
     if task.classes and len(np.unique(task.y[learn])) < 2: raise NotComputed("all but a few synthetic rows have the same class of the target")
-    settings = dict(tree_method="hist", verbosity=0, seed=seed, max_cat_to_onehot=2**31 - 1, nthread=threads or 0, **_OBJECTIVES[min(task.classes, 3)])
-    if task.classes > 2: settings["num_class"] = task.classes
+    settings = dict(tree_method="hist", verbosity=0, seed=seed, max_cat_to_onehot=2**31 - 1, nthread=threads or 0)
+    settings |= _OBJECTIVES[min(task.classes, 3)] | ({"num_class": task.classes} if task.classes > 2 else {})
     matrix = dict(feature_types=task.types, enable_categorical=True, nthread=threads)
-    _, best, model = _grid(xgb.QuantileDMatrix(task.x[learn], task.y[learn], **matrix), xgb.DMatrix(task.x[hold], **matrix), task.y[hold], settings, task.classes)
+    fit, valid = xgb.QuantileDMatrix(task.x[learn], task.y[learn], **matrix), xgb.DMatrix(task.x[hold], **matrix)
+    _, best, model = _grid(fit, valid, task.y[hold], settings, task.classes)
     t, p = task.test_y, model.predict(xgb.DMatrix(task.test_x, **matrix), iteration_range=(0, best["n_estimators"]))
     score = _auc(t, p) if task.classes else max(0.0, 1 - float(np.sqrt(np.mean((t - p) ** 2))) / (t.max() - t.min()))
     return Mle(float(100 * score), _TASKS[min(task.classes, 3)], best, task.note)
 
-# %% ../nbs/10_metrics.ipynb #3d76bc5d
+# %% ../nbs/10_metrics.ipynb #03cc2b48
 METRICS = {
     "Shape": ("F", "How closely each column on its own is distributed like the real one: 100 is identical."),
     "Trend": ("F", "How well the relations between related columns are kept: 100 means every relation is as strong as in the real rows."),
     "alpha-Precision": ("F", "How typical synthetic rows are compared with real ones: low when rows are odd, or all too average."),
-    "beta-Recall": ("F", "How much of the variety of real rows is covered: fresh real rows reach about 50, because only every second one has a stranger for its nearest row."),
+    "beta-Recall": ("F", "How much of the variety of real rows is covered: even fresh real rows reach only about 50, so compare with the ceiling."),
     "MLE": ("U", "How good a prediction model becomes that was trained on synthetic rows only, tested on real ones."),
     "DCR": ("P", "Whether synthetic rows sit closer to the rows the generator saw than to rows it never saw: 100 means no closer, 0 means copies."),
-    "Authenticity": ("P", "The share of synthetic rows that are farther from their closest training row than that row's closest real neighbour: 0 means copies."),
+    "Authenticity": ("P", "The share of synthetic rows farther from their closest training row than that row is from its neighbour: 0 means copies."),
 }
 AXES = {
     "F": ("Fidelity", "Do the rows look like the real ones? The mean of Shape, Trend, alpha-Precision and beta-Recall."),
@@ -653,7 +663,7 @@ def axes(scores: dict  # metric -> score or None
     out["S"] = None if None in (out["F"], out["U"], out["P"]) else (out["F"] + out["U"] + out["P"]) / 3
     return out
 
-# %% ../nbs/10_metrics.ipynb #9c7de322
+# %% ../nbs/10_metrics.ipynb #bc925647
 _MOST_LABELS, _MOST_PAIRS = 20, 1300
 
 def _number_profile(column: Column, real: np.ndarray, synthetic: np.ndarray) -> dict:
@@ -677,7 +687,7 @@ def _label_profile(labels: list, real: np.ndarray, synthetic: np.ndarray) -> dic
     order = sorted(known, key=lambda i: (-(shares[0][i] + shares[1][i]), labels[i]))
     shown, rest = order[:_MOST_LABELS], order[_MOST_LABELS:]
     out = {"labels": [labels[i] for i in shown], "others": len(rest)}
-    for name, share in zip(("real", "synthetic"), shares):
+    for name, share in zip(("real", "synthetic"), shares, strict=True):
         out[name] = [float(share[i]) for i in shown] + ([float(share[rest].sum())] if rest else [])
     return out
 
@@ -780,7 +790,7 @@ class Report:
         "A metric, an axis or a total by its name."
         return self.summary[name] if name in AXES else self.scores[name]
 
-# %% ../nbs/10_metrics.ipynb #0033c4b1
+# %% ../nbs/10_metrics.ipynb #dcb89d4b
 def to_frame(self: Report) -> pd.DataFrame:
     "One row per metric, axis and total: score, ceiling, floor, meaning, note."
     lines = [(m, self.scores.get(m), self.ceiling.get(m), self.floor.get(m), text, self.notes.get(m, "")) for m, (_, text) in METRICS.items()]
@@ -799,10 +809,11 @@ def from_json(cls, text: str  # what `to_json` wrote
     "The report that `to_json` wrote."
     try:
         d = json.loads(text)
-        if d.pop("report") != 1: raise TableError("This report was written by another version of cdmd_nb: evaluate again, or read it with that version.")
+        if d.pop("report") != 1: raise TableError("This report was written by another version of cdmd_nb: evaluate again.")
         return cls(**d)
     except TableError: raise
-    except (KeyError, TypeError, ValueError, AttributeError) as e: raise TableError(f"This is not the JSON of a report ({type(e).__name__}: {e}).") from e
+    except (KeyError, TypeError, ValueError, AttributeError) as e:
+        raise TableError(f"This is not the JSON of a report ({type(e).__name__}: {e}).") from e
 
 def to_html(self: Report,
             path: str | Path | None = None,  # file to write
@@ -821,7 +832,7 @@ def _short(self: Report) -> str:
 Report.to_frame, Report.to_json, Report.from_json, Report.to_html, Report.__repr__ = to_frame, to_json, classmethod(from_json), to_html, _short
 Report._repr_html_ = lambda self: self.to_frame()._repr_html_()
 
-# %% ../nbs/10_metrics.ipynb #9efa258f
+# %% ../nbs/10_metrics.ipynb #15e2ca46
 def _needs(train: Rows, test: Rows, synthetic: Rows, target, skip: Iterable[str]) -> dict:
     "metric -> why it cannot be computed, for those that cannot."
     out = {}
@@ -837,10 +848,10 @@ def _needs(train: Rows, test: Rows, synthetic: Rows, target, skip: Iterable[str]
 
 def _shuffled(rows: Rows, seed: int) -> Rows:
     "Every column shuffled on its own, by a random choice that does not depend on the order of rows."
-    rng, columns = np.random.default_rng(seed), []
-    for x, m in zip(rows.numbers.T, rows.missing.T): columns.append(np.stack([x, m])[:, np.lexsort((m, x))][:, rng.permutation(len(rows))])
-    codes = [np.sort(c)[rng.permutation(len(rows))] for c in rows.codes.T]
-    return Rows(_stack([c[0] for c in columns], len(rows), "float64"), _stack([c[1] for c in columns], len(rows), "bool"), _stack(codes, len(rows), "int32"))
+    rng, n = np.random.default_rng(seed), len(rows)
+    orders = [np.lexsort((m, x))[rng.permutation(n)] for x, m in zip(rows.numbers.T, rows.missing.T, strict=True)]
+    numbers, missing = (_stack([v[o] for v, o in zip(part.T, orders, strict=True)], n, part.dtype) for part in (rows.numbers, rows.missing))
+    return Rows(numbers, missing, _stack([np.sort(c)[rng.permutation(n)] for c in rows.codes.T], n, "int32"))
 
 # %% ../nbs/10_metrics.ipynb #1e74a117
 class _Measure:
@@ -883,7 +894,7 @@ class _Measure:
         return found.score, found, f"{found.closer:.1%} of synthetic rows are closer to training than to test rows"
     def authentic(self, rows: Rows) -> tuple: return authenticity(self.tables.train, rows, self.nearest_other("train")), None, ""
 
-# %% ../nbs/10_metrics.ipynb #2ed0ba2c
+# %% ../nbs/10_metrics.ipynb #a3937ad6
 _STEPS = {"Shape": "shape", "Trend": "trend", "alpha-Precision": "precision", "beta-Recall": "recall", "MLE": "efficacy", "DCR": "closest",
           "Authenticity": "authentic"}
 
@@ -909,14 +920,14 @@ _Measure.run = _run
 def _axis_notes(scores: dict, notes: dict) -> dict:
     "Which axes and totals lack something."
     out, total = {}, axes(scores)
-    for axis, (title, _) in list(AXES.items())[:3]:
+    for axis in "FUP":
         lost = [m for m, (a, _) in METRICS.items() if a == axis and scores[m] is None]
         if lost: out[axis] = f"without {' and '.join(lost)}" if total[axis] is not None else f"{lost[0]}: {notes[lost[0]]}"
     for axis, parts in (("Q", "FU"), ("S", "FUP")):
         if lost := [AXES[p][0].lower() for p in parts if total[p] is None]: out[axis] = f"there is no score for {' and '.join(lost)}"
     return out
 
-# %% ../nbs/10_metrics.ipynb #92272ff9
+# %% ../nbs/10_metrics.ipynb #d5f8c7e9
 def _references(measure: _Measure, train: Rows, references, seed: int, step: Callable) -> tuple[dict, dict]:
     "Ceiling and floor: given by an earlier report, left out, or measured."
     if isinstance(references, Report): return references.ceiling, references.floor
@@ -942,7 +953,7 @@ def evaluate(train: pd.DataFrame,  # rows the generator learned from
     "Measure synthetic rows: fidelity, utility and privacy proxies, with ceiling and floor."
     target = schema.target if target is None else target
     if target is not None and target not in [c.name for c in schema.used]: raise TableError(f"The target '{target}' is not a column in use.")
-    if unknown := set(skip) - set(METRICS): raise TableError(f"There is no metric '{sorted(unknown)[0]}' to skip; the metrics are {', '.join(METRICS)}.")
+    if unknown := sorted(set(skip) - set(METRICS)): raise TableError(f"There is no metric '{unknown[0]}' to skip, only {', '.join(METRICS)}.")
     tables = encode_tables(train, test, synthetic, schema)
     total, done = len(METRICS) * (3 if references is True else 1), itertools.count()
     step = (lambda text: progress(next(done) / total, text)) if progress else (lambda text: None)
@@ -956,11 +967,11 @@ def evaluate(train: pd.DataFrame,  # rows the generator learned from
     if progress: progress(1.0, "done")
     return Report(**report, notes=notes | _axis_notes(scores, notes), ceiling=ceiling, floor=floor)
 
-# %% ../nbs/10_metrics.ipynb #9288738e
+# %% ../nbs/10_metrics.ipynb #d6b8fd86
 def _counted(pairs: pd.DataFrame) -> list[tuple] | None:
     "The pairs that make up Trend, None for all: reference points need no others."
     chosen = pairs[pairs.counts & pairs.score.notna()]
-    return list(zip(chosen.column_1, chosen.column_2)) or None
+    return list(zip(chosen.column_1, chosen.column_2, strict=True)) or None
 
 def _found_details(tables: Tables, found: dict, order: list, details: bool) -> dict:
     "What the report keeps beside the scores."
@@ -969,7 +980,8 @@ def _found_details(tables: Tables, found: dict, order: list, details: bool) -> d
     if "Shape" in found and details: out["columns"] = _column_details(tables, found["Shape"], real, synthetic, order)
     if "Trend" in found:
         pairs = found["Trend"]
-        out["details"] |= {"trend_all": 100 * pairs.score.mean(), "pairs": len(pairs), "pairs_related": int((pairs.counts & pairs.score.notna()).sum())}
+        related = int((pairs.counts & pairs.score.notna()).sum())
+        out["details"] |= {"trend_all": 100 * pairs.score.mean(), "pairs": len(pairs), "pairs_related": related}
         if details: out["pairs"], out["cells"] = _pair_details(tables, pairs, real, synthetic, order)
     if "DCR" in found:
         out["details"]["closer_to_train"] = found["DCR"].closer
