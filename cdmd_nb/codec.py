@@ -247,7 +247,9 @@ def _encode_categorical(self: TableCodec, column: Column, values: pd.Series, not
     notes.append(f"{column.name}: {unknown.sum():,} cells with labels the training rows did not have ({what}) were taken as {instead}.")
     return np.where(unknown, known, codes)
 
-# %% ../nbs/02_codec.ipynb #4341e99d
+# %% ../nbs/02_codec.ipynb #2814daaf
+_STREAM = 20_260_624  # keeps these draws apart from a user's own default_rng(0)
+
 def encode(self: TableCodec,
            df: pd.DataFrame,  # rows of the table
            seed: int = 0,  # for the places of tied values inside their intervals
@@ -257,7 +259,7 @@ def encode(self: TableCodec,
     notes, num, holes = [], np.empty((len(df), len(self.numerical))), {}
     places = {c.name: j for j, c in enumerate(self.numerical)}
     for k, name in enumerate(self.maps):
-        z, holes[name] = _encode_numerical(self, self.schema[name], df[name], np.random.default_rng([seed, k]), notes)
+        z, holes[name] = _encode_numerical(self, self.schema[name], df[name], np.random.default_rng([_STREAM, seed, k]), notes)
         if name in places: num[:, places[name]] = z
     where_missing = {flag: holes[name] for name, flag in self.flags.items()}
     cat = np.empty((len(df), len(self.categorical)), dtype="int64")

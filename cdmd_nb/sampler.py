@@ -60,7 +60,7 @@ def _reveal(net: Denoiser, ctx: SchemaContext, h: Tensor, rows: _Rows, cells: Te
         drawn.append((edges < v[:, None] * edges[:, -1:]).sum(-1).clamp(max=logits.shape[1] - 1))
     rows.cat = rows.cat.index_put((row, column), torch.cat(drawn))
 
-# %% ../nbs/06_sampler.ipynb #b0d2be91
+# %% ../nbs/06_sampler.ipynb #54002acc
 def _paper_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free: Tensor, streams: _Streams, tick: Callable) -> None:
     "Algorithm 2 of the paper."
     schedule, B = net.schedule, len(rows.num)
@@ -70,7 +70,8 @@ def _paper_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free:
         if i < steps:
             later = schedule.time(schedule.sigma(t) * (1 + 1 / steps)).clamp(max=1)
             kept = rows.cat
-            rows.num, rows.cat = step_transition(rows.num, rows.cat, fill(t), fill(later), schedule, streams.normal(rows.num.shape[1]), streams.uniform(kept.shape[1]))
+            noise, uniform = streams.normal(rows.num.shape[1]), streams.uniform(kept.shape[1])
+            rows.num, rows.cat = step_transition(rows.num, rows.cat, fill(t), fill(later), schedule, noise, uniform)
             rows.cat, t = torch.where(free, rows.cat, kept), later
         rows.hold(schedule.sigma(t))
         pred, h = net.encode(rows.num, rows.cat, fill(t), ctx)
@@ -106,7 +107,7 @@ def _fast_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free: 
             last, h_last = pred, step
         if not tick(): return
 
-# %% ../nbs/06_sampler.ipynb #eb839910
+# %% ../nbs/06_sampler.ipynb #6423394d
 METHODS = {"fast": _fast_run, "paper": _paper_run}
 
 def default_steps(method: str,  # "fast" or "paper"
@@ -118,11 +119,11 @@ def default_steps(method: str,  # "fast" or "paper"
 def _batch_blocks(net: Denoiser, schema: SchemaTensors, batch_size: int | None, memory: float) -> int:
     "Blocks per batch: as asked, or as many as `memory` GiB hold."
     if batch_size is not None: return max(1, batch_size // BLOCK)
-    per_row = 4 * len(schema.columns) * (8 * net.config.dim + 2 * net.config.feedforward) + 8 * max(schema.sizes, default=0)
+    per_row = 4 * max(1, len(schema.columns)) * (8 * net.config.dim + 2 * net.config.feedforward) + 8 * max(schema.sizes, default=0)
     most = 4 if schema.columns.device.type == "cpu" else 64
     return int(min(most, max(1, memory * 2**30 / (per_row * BLOCK))))
 
-# %% ../nbs/06_sampler.ipynb #4adb6233
+# %% ../nbs/06_sampler.ipynb #f05fc466
 @torch.no_grad()
 def sample_rows(net: Denoiser,  # a trained network
                 schema: SchemaTensors,  # the words of the table
@@ -140,6 +141,7 @@ def sample_rows(net: Denoiser,  # a trained network
                ) -> tuple[np.ndarray, np.ndarray]:  # normalised numbers (n, n_num), labels (n, n_cat); fewer rows when stopped early
     "Sample rows of a table."
     if method not in METHODS: raise ValueError(f"There is no sampler '{method}'; choose {' or '.join(METHODS)}.")
+    if not len(schema.columns): return np.zeros((n, 0)), np.zeros((n, 0), dtype="int64")
     steps = steps or default_steps(method, schema.n_cat)
     net.eval()
     ctx, blocks, done = net.context(schema), -(-n // BLOCK), []
