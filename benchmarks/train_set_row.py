@@ -1,6 +1,6 @@
-"""Score the training half of each of the seven tables as if it were synthetic, and keep the scores beside the paper's *Train Set* row.
+"""Score the training half of each of the seven tables as if it were synthetic, the way the paper's *Train Set* row was made.
 
-python benchmarks/train_set_row.py --data FOLDER [--paper results.csv] [--out benchmarks/train_set_row.csv] [--splits 3] [--datasets magic adult]
+python benchmarks/train_set_row.py --data FOLDER [--out benchmarks/train_set_row.csv] [--seeds 0 1 2] [--datasets magic adult]
 
 FOLDER holds `<name>.csv.gz` and `<name>.json` for each table. Every finished (dataset, split) is appended to the CSV at once;
 starting again continues where it stopped.
@@ -46,13 +46,13 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--data", type=Path, default=os.environ.get("CDMD_DATA"), help="folder of the seven tables; by default $CDMD_DATA")
     p.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
-    p.add_argument("--splits", type=int, default=3)
+    p.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2], help="one random split per seed")
     p.add_argument("--datasets", nargs="*", default=NAMES)
     p.add_argument("--threads", type=int, default=1)
     a = p.parse_args()
     if a.data is None: p.error("say where the tables are: --data or CDMD_DATA")
     done = {(r.dataset, r.split) for r in pd.read_csv(a.out).itertuples()} if a.out.exists() else set()
-    for seed in range(a.splits):
+    for seed in a.seeds:
         for name in a.datasets:
             if (name, seed) in done: continue
             row = score(Path(a.data), name, seed, a.threads)

@@ -82,7 +82,7 @@ def _slurp(stream: IO, job: _Job, slack: int = 0) -> bytes | str:
 def _too_big(job: _Job) -> NoReturn:
     job.fail(f"holds more than {_size(job.bytes)} of data, which is the limit here.")
 
-# %% ../nbs/01_io.ipynb #1d3f852a
+# %% ../nbs/01_io.ipynb #04699847
 def _fetch_stream(stream: IO, job: _Job) -> bytes:
     "All bytes of an open file."
     try:
@@ -107,6 +107,7 @@ def _fetch(source: Any, job: _Job) -> bytes:
     except PermissionError: job.fail("may not be read by this user: change its permissions.")
     except (OSError, ValueError) as e: job.fail(f"could not be read ({e}).")
 
+# %% ../nbs/01_io.ipynb #0227a57c
 def _job_name(source: Any, name: str | None) -> str:
     "What to call the source in messages."
     if name is None: name = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", None)
@@ -168,7 +169,7 @@ def _zip_member(infos: list[zipfile.ZipInfo], job: _Job) -> zipfile.ZipInfo:
     if len(files) > 1: job.note(f"Of the {len(files)} files in the archive, {found[0].filename} was read.")
     return found[0]
 
-# %% ../nbs/01_io.ipynb #03b9896f
+# %% ../nbs/01_io.ipynb #ff0f722d
 def _unzip(data: bytes, job: _Job) -> tuple[str, bytes]:
     "A zip's kind, and the bytes of its one table (for a workbook: of all of it)."
     try:
@@ -186,6 +187,7 @@ def _unzip(data: bytes, job: _Job) -> tuple[str, bytes]:
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError):
         job.fail("is a damaged or truncated zip file or workbook: make or download it again.")
 
+# %% ../nbs/01_io.ipynb #ddbe8189
 def _unpack(data: bytes, job: _Job, depth: int = 3) -> tuple[str, bytes]:
     "Peel archives until a table shows: its kind (text, Parquet or Excel) and its bytes."
     kind = _kind(data, job)
@@ -196,9 +198,11 @@ def _unpack(data: bytes, job: _Job, depth: int = 3) -> tuple[str, bytes]:
     kind, data = _unzip(data, job) if kind == "zip" else (kind, _decompress(data, kind, job))
     return (kind, data) if kind == "Excel" else _unpack(data, job, depth - 1)
 
-# %% ../nbs/01_io.ipynb #d01972d7
+# %% ../nbs/01_io.ipynb #55844966
 _BOMS = [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
          (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")]
+
+_ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
 
 def _is_utf8(data: bytes, step: int = 1 << 24) -> bool:
     "Whether all of `data` decodes, checked piece by piece to save memory."
@@ -222,7 +226,7 @@ def _single_byte(data: bytes) -> tuple[str, str]:
     if sum(len(m) for m in re.findall(r"[^\x00-\x7f]+", text)) > 10 * broken: return "utf-8", "replace"
     return ("latin-1" if re.search(rb"[\x81\x8d\x8f\x90\x9d]", data) else "cp1252"), "strict"
 
-# %% ../nbs/01_io.ipynb #33504ac6
+# %% ../nbs/01_io.ipynb #450920eb
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b")) + b"\x7f"
 
 def _reject_binary(data: bytes, job: _Job) -> None:
@@ -232,6 +236,7 @@ def _reject_binary(data: bytes, job: _Job) -> None:
     if share > (0.2 if _is_utf8(sample[:-4] or sample) else 0.05):
         job.fail(f"holds binary data, not a table; supported are {_SUPPORTED}.")
 
+# %% ../nbs/01_io.ipynb #5acbe1e6
 def _to_utf8(data: bytes, job: _Job) -> bytes:
     "Text in any of the usual encodings, as UTF-8 without a byte order mark."
     bom, encoding = next(((b, e) for b, e in _BOMS if data.startswith(b)), (b"", _zeros(data)))
@@ -246,8 +251,7 @@ def _to_utf8(data: bytes, job: _Job) -> bytes:
         data = data.decode(encoding, errors).encode()
     return _line_ends(_without_zeros(data, job))
 
-_ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
-
+# %% ../nbs/01_io.ipynb #a24df6e4
 def _without_zeros(data: bytes, job: _Job) -> bytes:
     "Text without zero bytes and without the end mark of old systems."
     if n := data.count(b"\0"):
@@ -260,12 +264,13 @@ def _line_ends(data: bytes) -> bytes:
     if data.count(b"\r") == data.count(b"\r\n"): return data
     return re.sub(rb'(?<![^,;\t|\r\n])"[^"]*(?:""[^"]*)*"|\r(?!\n)', lambda m: m[0] if m[0] != b"\r" else b"\n", data)
 
-# %% ../nbs/01_io.ipynb #0390997c
+# %% ../nbs/01_io.ipynb #9b168774
 def _markup(text: str) -> str | None:
     "What a text that is not a table starts like: a web page, XML or JSON."
     start = text[:2000].lstrip().lower()
     if re.match(r"<(!doctype html|html|head|body|table|script)\b", start): return "a web page (HTML)"
     if re.match(r"<\?xml|<[a-z:]+ xmlns", start): return "an XML file"
+    if re.match(r"(%[^\n]*\n|\s)*@relation\s", start): return "an ARFF file"
     if re.match(r'\{\s*"|\[\s*\{\s*"', start): return "a JSON file"
     if start[:1] in ("{", "["):
         try: json.loads(text)
@@ -278,7 +283,7 @@ def _reject_markup(data: bytes, job: _Job) -> None:
     if what := _markup(data[: 1 << 22].decode("utf-8", "replace")):
         job.fail(f"is {what}, not a table: save or export the table in it as CSV.")
 
-# %% ../nbs/01_io.ipynb #acbbf7e7
+# %% ../nbs/01_io.ipynb #79b90096
 class _Dialect(NamedTuple):
     "How the cells of a text are told apart."
     delimiter: str = ","
@@ -303,9 +308,11 @@ def _sample(data: bytes) -> str:
     cut = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1
     return head[:cut or None].decode("utf-8", "ignore")
 
+# %% ../nbs/01_io.ipynb #4181918a
 def _records(text: str, d: _Dialect, most: int = 1000) -> list[list[str]]:
     "The first rows of a text, as lists of cells."
-    with _long_cells(): return list(islice(csv.reader(io.StringIO(text, newline=""), **d._asdict()), most))
+    with _long_cells(): rows = list(islice(csv.reader(io.StringIO(text, newline=""), **d._asdict()), most))
+    return [[] if len(r) == 1 and not r[0].strip() else r for r in rows]
 
 # %% ../nbs/01_io.ipynb #1a471c32
 def _slow_counts(body: bytes, d: _Dialect) -> np.ndarray | None:
@@ -342,14 +349,14 @@ def _fit(rows: list[list[str]]) -> tuple[float, int, int]:
     fit = float(np.mean([1 if c == width else 0.5 if c > 1 else 0 for c in counts])) if counts else 1.0
     return fit * (0.8 if any(rows[:above]) else 1) * (0.9 if short_header else 1), above, width
 
-# %% ../nbs/01_io.ipynb #26eed2c0
+# %% ../nbs/01_io.ipynb #abd77d7e
 _COMMA_NUMBER = re.compile(r"\s*[+-]?[\d. '\u00a0\u202f]*,\d+(?:[eE][+-]?\d+)?\s*")
 _LEFTOVER = re.compile(r"[;\t|]|,(?! )")
 
 def _clean(rows: list[list[str]]) -> float:
     "Share of cells with no other delimiter left in them."
     cells = [c for r in rows[:50] for c in r]
-    return sum(not _LEFTOVER.search(c) or bool(_COMMA_NUMBER.fullmatch(c)) for c in cells) / max(1, len(cells))
+    return sum(not _LEFTOVER.search(c) or len(c) < 40 and bool(_COMMA_NUMBER.fullmatch(c)) for c in cells) / max(1, len(cells))
 
 def _dialects(text: str, delimiters: str) -> list[_Dialect]:
     "What to try: each delimiter, with single quotes, backslashes or quotes without meaning only where the text has them."
@@ -368,7 +375,7 @@ def _best_dialect(text: str, delimiters: str = "\t,;|") -> _Dialect:
         if new > key if d == _Dialect(d.delimiter) else new[0] > key[0]: best, key = d, new
     return best
 
-# %% ../nbs/01_io.ipynb #4db8dc9b
+# %% ../nbs/01_io.ipynb #aab088e4
 def _single_quoted(rows: list[list[str]], text: str) -> bool:
     "Whether some column is in single quotes throughout, and nothing contradicts it."
     if '"' in text or "'" not in text or len(rows) < 2: return False
@@ -385,6 +392,9 @@ def _spaced(text: str, delimiter: str) -> bool:
     if any(re.match(' +"', c) for c in rest) and not any(c[0] == '"' for c in rest): return True
     return bool(rest) and all(c[0] == " " for c in rest) and (len(ends) > 10 or bool(head) and all(c[0] == " " for c in head))
 
+# %% ../nbs/01_io.ipynb #f34fe989
+_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+
 def _sniff(text: str, job: _Job) -> _Dialect:
     "Find out how the cells of a text are told apart."
     d = _best_dialect(text)
@@ -397,20 +407,23 @@ def _sniff(text: str, job: _Job) -> _Dialect:
     if d.skipinitialspace: job.note("The space after each delimiter was left out.")
     return d
 
-_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-
-# %% ../nbs/01_io.ipynb #1c76632a
+# %% ../nbs/01_io.ipynb #ab121137
 _SEP_LINE = re.compile(r"sep=([\t !#-/:-@\[-`{-~])(?:\r\n|\r|\n)", re.I)
-_NUMBER = re.compile(r"\s*[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?\s*")
+_NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?\s*")
 
 def _is_text(cell: Any) -> bool: return isinstance(cell, str) and bool(cell.strip()) and not _NUMBER.fullmatch(cell)
 def _filled(row: Iterable) -> list: return [c for c in row if c is not None and str(c).strip()]
 
-def _is_title(row: list, below: list, least: int = 3) -> bool:
-    "A row with nothing but its first cell, over a row that is all text."
+def _is_title(row: list, below: list, least: int) -> bool:
+    "A row with nothing but its first cell, over a row of at least `least` cells that is all text."
     names = _filled(below)
-    return (max(len(row), len(below)) >= least and len(_filled(row)) == 1 and bool(_filled(row[:1]))
-            and len(below) == len(names) > 1 and all(map(_is_text, names)) and len(set(map(str, names))) == len(names))
+    return (len(below) >= least and len(_filled(row)) == 1 and bool(_filled(row[:1])) and len(names) >= max(2, 0.6 * len(below))
+            and all(map(_is_text, names)) and len(set(names)) == len(names))
+
+def _titles(rows: list[list], least: int) -> int:
+    "How many of the first rows are titles: one cell each, over a header."
+    k = next((i for i, r in enumerate(rows) if len(_filled(r)) != 1 or not _filled(r[:1])), 0)
+    return k if k and _is_title(rows[k - 1], rows[k], least) else 0
 
 class _Layout(NamedTuple):
     "Where a text's table is and how it is laid out."
@@ -420,7 +433,7 @@ class _Layout(NamedTuple):
     width: int  # number of columns
     start: int  # byte where the rows begin
 
-# %% ../nbs/01_io.ipynb #bf379463
+# %% ../nbs/01_io.ipynb #17b954cd
 def _bytes_of(text: str, d: _Dialect, records: int) -> int:
     "Length in bytes of the first `records` rows."
     with _long_cells():
@@ -438,25 +451,27 @@ def _lay_out(data: bytes, job: _Job) -> _Layout:
     text = text[m.end():] if m else text
     rows = _records(text, d)
     _, above, width = _fit(rows)
-    while above < len(rows) and not _filled(rows[above]): above += 1
-    while above + 1 < len(rows) and _is_title(rows[above], rows[above + 1]): above += 1
-    if above == len(rows): job.fail("is empty.")
+    filled = [i for i, r in enumerate(rows) if i >= above and _filled(r)] or job.fail("is empty.")
+    above = filled[_titles([rows[i] for i in filled[:20]], 3)]
     if n := sum(bool(_filled(r)) for r in rows[:above]): job.note(f"{_plural(n, 'line')} above the header {'was' if n == 1 else 'were'} skipped.")
     header = [c.strip().strip(d.quotechar) for c in rows[above]] if d.quoting == csv.QUOTE_NONE else rows[above]
     return _Layout(d, header, [r for r in rows[above + 1:] if r], max(width, len(rows[above])), skip + _bytes_of(text, d, above + 1))
 
-# %% ../nbs/01_io.ipynb #9fc14a56
+# %% ../nbs/01_io.ipynb #408a5188
 def _unique_names(raw: Iterable, job: _Job) -> list[str]:
     "Column names that are not empty and all different."
-    raw = ["" if c is None else str(c).strip("\ufeff \t\r\n\v\f\u00a0") for c in raw]
-    taken, out, new = set(raw), [], []
-    for i, name in enumerate(raw):
-        if (choice := name or f"column_{i + 1}") in out or (not name and choice in taken):
-            choice = next(c for k in range(2, len(raw) + 3) if (c := f"{name or choice}_{k}") not in taken and c not in out)
-        if choice != name: new.append(f"{name!r} is now {choice!r}" if name else f"column {i + 1} is now {choice!r}")
-        out.append(choice)
-    if new: job.note(f"Empty or repeated column names were changed: {_some(new)}.")
-    return out
+    raw = ["" if c is None else str(c) for c in raw]
+    names = [c.strip("\ufeff \t\r\n\v\f\u00a0") for c in raw]
+    given, out, seen, new = set(names), {}, Counter(), []
+    for i, name in enumerate(names):
+        base = choice = name or f"column_{i + 1}"
+        while choice in out or (choice != name and choice in given):
+            seen[base] += 1
+            choice = f"{base}_{seen[base] + 1}"
+        out[choice] = None
+        if choice != raw[i]: new.append(f"{raw[i]!r} is now {choice!r}" if name else f"column {i + 1} is now {choice!r}")
+    if new: job.note(f"Column names were changed where empty, repeated or padded: {_some(new)}.")
+    return list(out)
 
 def _full_header(layout: _Layout) -> list[str]:
     "The header, as wide as the rows: a short one lacks names at its end, or in front when the rows start with row names."
@@ -466,7 +481,7 @@ def _full_header(layout: _Layout) -> list[str]:
     in_front = missing == 1 and any(r[-1] for r in rows) and len(set(first)) == len(first)
     return [""] * missing + layout.header if in_front else layout.header + [""] * missing
 
-# %% ../nbs/01_io.ipynb #a86c2412
+# %% ../nbs/01_io.ipynb #ccf6ac2f
 def _quotes_regular(a: np.ndarray, at: np.ndarray, inside: int, d: _Dialect) -> bool:
     "Whether quotes at positions `at` open after and close before a delimiter, a line end or another quote."
     fine = np.zeros(256, bool)
@@ -478,6 +493,7 @@ def _quotes_regular(a: np.ndarray, at: np.ndarray, inside: int, d: _Dialect) -> 
     opening = at[inside::2]
     return bool((fine[a[opening - 1]] | (opening == 0)).all())
 
+# %% ../nbs/01_io.ipynb #73387454
 def _fast_counts(body: bytes, d: _Dialect, step: int = 1 << 24) -> np.ndarray | None:
     "Cells in each line of `body`, or None where quotes are irregular."
     a, out, inside, carry = np.frombuffer(body, np.uint8), [], 0, 0
@@ -632,7 +648,7 @@ def _repair_commas(df: pd.DataFrame, body: bytes, d: _Dialect) -> tuple[pd.DataF
     for c, texts in ({c: df[c] for c in columns} | dotted).items(): df[c] = _from_commas(texts)
     return df, sorted([*columns, *dotted])
 
-# %% ../nbs/01_io.ipynb #fe1b6d63
+# %% ../nbs/01_io.ipynb #9cbba0b4
 _NO_TEXT = {".parquet", ".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".json", ".jsonl", ".ipynb", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx",
             ".rtf", ".md", ".py", ".r", ".yaml", ".yml", ".toml", ".sql", ".pkl", ".pickle", ".feather", ".orc", ".h5", ".hdf5", ".npy", ".npz",
             ".sav", ".dta", ".sas7bdat", ".rds", ".rda", ".rdata", ".db", ".sqlite", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".arff"}
@@ -642,6 +658,7 @@ def _check_text(layout: _Layout, job: _Job) -> None:
     if layout.width == 1 and job.ext in _NO_TEXT: job.fail(f"holds no table of kind {job.ext} that can be read; supported are {_SUPPORTED}.")
     _check_shape(0, sum(bool(c.strip()) for c in layout.header), job)
 
+# %% ../nbs/01_io.ipynb #efad4863
 def _read_text(data: bytes, job: _Job) -> tuple[list, pd.DataFrame]:
     "Column names as they stand in the file, and the frame."
     data = _to_utf8(data, job)
@@ -663,7 +680,7 @@ def _read_text(data: bytes, job: _Job) -> tuple[list, pd.DataFrame]:
     if commas: job.note(f"Decimal commas were read as decimal points in {_some(names[c].strip() or f'column {c + 1}' for c in commas)}.")
     return names, df
 
-# %% ../nbs/01_io.ipynb #50294129
+# %% ../nbs/01_io.ipynb #7fb3b3e5
 def _nested_text(column: Any) -> Any:
     "An Arrow column of lists, structs, times or bytes as text."
     import pyarrow as pa
@@ -673,6 +690,7 @@ def _nested_text(column: Any) -> Any:
         return json.dumps(v, default=str, ensure_ascii=False) if isinstance(v, (list, dict, tuple)) else str(v)
     return pa.array([text(v) for v in column.to_pylist()], pa.string())
 
+# %% ../nbs/01_io.ipynb #58d7e80c
 def _arrow_column(column: Any) -> Any:
     "An Arrow column in a type that pandas holds without loss."
     import pyarrow as pa, pyarrow.types as t
@@ -687,7 +705,7 @@ def _pandas_column(s: pd.Series, column: Any) -> pd.Series:
     if str(column.type) == "bool" and s.dtype == object: return s.astype("boolean")
     return s.astype(str) if s.dtype == "uint64" and s.max() > 2**63 - 1 else s
 
-# %% ../nbs/01_io.ipynb #a927642a
+# %% ../nbs/01_io.ipynb #bd4060d5
 def _without_index(df: pd.DataFrame, job: _Job) -> pd.DataFrame:
     "The frame with a named index as columns, an unnamed one left out."
     if keep := [n for n in df.index.names if n is not None]: df = df.reset_index(level=keep, allow_duplicates=True)
@@ -708,6 +726,7 @@ def _from_arrow(table: Any, job: _Job) -> tuple[list, pd.DataFrame]:
         if (new := _pandas_column(df[label], table.column(name))) is not df[label]: df[label] = new.array
     return (names, df) if doubles else (list((df := _without_index(df, job)).columns), df)
 
+# %% ../nbs/01_io.ipynb #9baa3102
 def _read_parquet(data: bytes, job: _Job) -> tuple[list, pd.DataFrame]:
     "Column names and frame of a Parquet file."
     import pyarrow as pa, pyarrow.parquet as pq
@@ -722,7 +741,7 @@ def _read_parquet(data: bytes, job: _Job) -> tuple[list, pd.DataFrame]:
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, NotImplementedError) as e:
         job.fail(f"is a damaged Parquet file or one of a kind that cannot be read ({str(e).splitlines()[0][:200] if str(e) else type(e).__name__}).")
 
-# %% ../nbs/01_io.ipynb #1f64d1d2
+# %% ../nbs/01_io.ipynb #47d0e578
 _EXCEL_ERRORS = {"#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#GETTING_DATA", "#SPILL!", "#CALC!"}
 _MISSING = {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None",
             "n/a", "nan", "null"}  # the same as in text
@@ -734,6 +753,7 @@ def _excel_cell(v: Any) -> Any:
     if "_x" in v: v = _ESCAPED.sub(lambda m: chr(int(m[1], 16)), v)
     return None if v in _MISSING or v in _EXCEL_ERRORS else v
 
+# %% ../nbs/01_io.ipynb #2c8cfa69
 def _excel_rows(sheet: Any, job: _Job) -> list[list]:
     "The rows from the first to the last that hold something, without empty cells at their ends."
     rows, gap = [], 0
@@ -749,14 +769,14 @@ def _excel_rows(sheet: Any, job: _Job) -> list[list]:
     if gap: job.note(f"{_plural(gap, 'empty row')} at the end {'was' if gap == 1 else 'were'} dropped.")
     return rows
 
-# %% ../nbs/01_io.ipynb #8a245d42
+# %% ../nbs/01_io.ipynb #bf235ba5
 def _two_row_header(rows: list[list]) -> bool:
-    "Whether the first row has gaps over a full second row of text, over rows that are not all text."
+    "Whether the first row has gaps over a full second row of text that does not occur below, over rows that are mostly not text."
     if len(rows) < 3: return False
-    top, names, first = rows[:3]
-    width = max(map(len, rows[:20]))
-    return (1 < len(_filled(top)) < width and all(isinstance(c, str) for c in _filled(top)) and len(_filled(names)) == width
-            and all(map(_is_text, names)) and not all(isinstance(c, str) for c in _filled(first)))
+    (top, names, first), width = rows[:3], max(map(len, rows[:20]))
+    grouped = 1 < len(_filled(top)) < width and all(isinstance(c, str) for c in _filled(top))
+    named = len(names) == width and all(map(_is_text, names)) and not any(n in [r[i] for r in rows[2:20] if i < len(r)] for i, n in enumerate(names))
+    return grouped and named and sum(not isinstance(c, str) for c in _filled(first)) >= width / 2
 
 def _joined_header(rows: list[list], job: _Job) -> list[list]:
     "Rows with a header of two rows joined into one."
@@ -767,14 +787,15 @@ def _joined_header(rows: list[list], job: _Job) -> list[list]:
     job.note("The header takes two rows; their names were joined.")
     return [names] + rows[2:]
 
+# %% ../nbs/01_io.ipynb #44b922c6
 def _excel_header(rows: list[list], job: _Job) -> list[list]:
     "Rows that begin with the header: titles above and blank columns at the left are gone."
     left = min((next(i for i, c in enumerate(r) if c not in (None, "")) for r in rows if r), default=0)
     rows = [r[left:] for r in rows]
-    filled, titles = [i for i, r in enumerate(rows) if r], 0
-    while titles + 1 < len(filled) and _is_title(rows[filled[titles]], rows[filled[titles + 1]], 2): titles += 1
-    if titles: job.note(f"{_plural(titles, 'row')} above the header {'was' if titles == 1 else 'were'} skipped.")
-    rows = rows[filled[titles]:] if filled else []
+    filled = [i for i, r in enumerate(rows) if r]
+    if not filled: return []
+    if titles := _titles([rows[i] for i in filled[:20]], 2): job.note(f"{_plural(titles, 'row')} above the header {'was' if titles == 1 else 'were'} skipped.")
+    rows = rows[filled[titles]:]
     return _joined_header(rows, job) if _two_row_header(rows) else rows
 
 # %% ../nbs/01_io.ipynb #743a7906
@@ -797,7 +818,7 @@ def _excel_column(cells: list) -> pd.Series:
         except (ValueError, OverflowError): pass
     return s if kinds == {str} else s.map(_cell_text, na_action="ignore")
 
-# %% ../nbs/01_io.ipynb #8cf7376e
+# %% ../nbs/01_io.ipynb #6eef9e18
 def _pick_sheet(book: Any, job: _Job) -> Any:
     "The sheet the caller asked for."
     names = book.sheetnames
@@ -809,6 +830,7 @@ def _pick_sheet(book: Any, job: _Job) -> Any:
     if len(names) > 1: job.note(f"The workbook has {len(names)} sheets; '{sheet.title}' was read.")
     return sheet
 
+# %% ../nbs/01_io.ipynb #4aedd665
 def _load_sheet(data: bytes, job: _Job) -> tuple[list[list], list[str]]:
     "The filled rows of the chosen sheet, and the names of all sheets."
     from openpyxl import load_workbook
@@ -833,7 +855,7 @@ def _read_excel(data: bytes, job: _Job) -> tuple[list, pd.DataFrame]:
     header, *rows = [r + [None] * (width - len(r)) for r in rows]
     return header, pd.DataFrame({i: _excel_column(list(c)) for i, c in enumerate(zip(*rows, strict=True))})
 
-# %% ../nbs/01_io.ipynb #0b72e36c
+# %% ../nbs/01_io.ipynb #8cd3452d
 def _row_numbers(name: Any, s: pd.Series) -> bool:
     "Whether a column is nothing but the row numbers a program wrote."
     if str("" if name is None else name).strip() not in ("", "Unnamed: 0") or s.dtype.kind not in "iu": return False
@@ -848,6 +870,15 @@ def _drop_columns(names: list, df: pd.DataFrame, job: _Job) -> tuple[list, pd.Da
     keep = [i for i in range(len(names)) if i not in empty and i not in numbers]
     return [names[i] for i in keep], df.iloc[:, keep] if len(keep) < len(names) else df
 
+def _hint_one_column(name: str, cells: Iterable, job: _Job) -> None:
+    "Where one column looks like several that were not told apart, say so."
+    cells = [c[:1000] if isinstance(c, str) else "" for c in cells]
+    numbers = lambda c: len(c.split()) > 2 and all(any(x.isdigit() for x in part) for part in c.split()[1:])
+    if cells and all(map(numbers, cells)): job.note("There is only one column: if spaces separate the cells, save the file with commas.")
+    elif cells and any(s in name and len({c.count(s) for c in (name, *cells)}) == 1 for s in ",;|\t"):
+        job.note("There is only one column: if each line is in quotes as a whole, take these quotes away.")
+
+# %% ../nbs/01_io.ipynb #3033eca8
 def _finish(names: list, df: pd.DataFrame, job: _Job, kind: str) -> pd.DataFrame:
     "Final names, limits and notes."
     if kind != "Parquet": names, df = _drop_columns(names, df, job)
@@ -856,8 +887,7 @@ def _finish(names: list, df: pd.DataFrame, job: _Job, kind: str) -> pd.DataFrame
     df.columns = _unique_names(names, job)
     if kind != "Parquet" and all(_NUMBER.fullmatch(c) for c in df.columns):
         job.note("Every column name is a number: if the file has no header, the first row was lost to it; add a header row.")
-    if len(names) == 1 and kind == "text" and df.dtypes.iloc[0].kind == "O" and df.iloc[:50, 0].str.fullmatch(r"\s*\S+([ ]+\S*\d\S*){2,}\s*").all():
-        job.note("There is only one column: if spaces separate the cells, save the file with commas.")
+    if len(names) == 1 and kind == "text": _hint_one_column(df.columns[0], df.iloc[:50, 0], job)
     df = df.reset_index(drop=True)
     df.attrs = {"notes": job.notes}
     return df
@@ -890,12 +920,12 @@ def _target_kind(name: str) -> tuple[str, str]:
         raise TableError(f"{name} should end in .csv, .tsv, .txt (also with .gz, .zip, .bz2 or .xz), .parquet or .xlsx, to say how to write it.")
     return kind if known else ".csv", pack
 
-# %% ../nbs/01_io.ipynb #2ef1b7ba
+# %% ../nbs/01_io.ipynb #41d3beca
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 
 def _defuse(text: Any) -> Any:
     "Text that no spreadsheet takes for a formula."
-    return "'" + text if isinstance(text, str) and _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+    return "'" + text if isinstance(text, str) and _FORMULA.match(text) and not (text[0] in "+-" and _NUMBER.fullmatch(text)) else text
 
 def _texts(df: pd.DataFrame) -> list[int]:
     "Positions of columns that may hold text."
@@ -941,7 +971,7 @@ def _write_parquet(df: pd.DataFrame, stream: IO[bytes]) -> None:
     try: pq.write_table(pa.Table.from_pandas(df, preserve_index=False), stream)
     except bad as e: raise TableError(f"some column has values that Parquet cannot hold ({e}).") from e
 
-# %% ../nbs/01_io.ipynb #1d5f88a2
+# %% ../nbs/01_io.ipynb #867a2d39
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff\ud800-\udfff]|_(?=x[0-9A-Fa-f]{4}_)")
 
 def _excel_dates(s: pd.Series) -> pd.Series:
@@ -965,6 +995,7 @@ def _excel_value(v: Any, sheet: Any) -> Any:
     cell.data_type = kind
     return cell
 
+# %% ../nbs/01_io.ipynb #538a2f51
 def _write_excel(df: pd.DataFrame, stream: IO[bytes]) -> None:
     "A workbook with one sheet."
     from openpyxl import Workbook
@@ -980,7 +1011,7 @@ def _write_excel(df: pd.DataFrame, stream: IO[bytes]) -> None:
         sheet.append([None if v is None else _excel_value(v, sheet) for v in row])
     book.save(stream)
 
-# %% ../nbs/01_io.ipynb #b203d490
+# %% ../nbs/01_io.ipynb #ba28478d
 def _pack(payload: bytes, pack: str, member: str) -> bytes:
     "Bytes compressed as the extension says."
     if pack in (".gz", ".gzip"): return gzip.compress(payload, 6, mtime=0)
@@ -1003,6 +1034,7 @@ def _encode_table(df: pd.DataFrame, name: str) -> bytes:
     member = stem if stem.lower().endswith(kind) else stem + kind
     return _pack(f.getvalue(), pack, member) if pack else f.getvalue()
 
+# %% ../nbs/01_io.ipynb #f95e9e47
 def _replace_file(path: Path, payload: bytes) -> None:
     "Write beside the target, then put in place."
     path = Path(os.path.realpath(path.expanduser()))

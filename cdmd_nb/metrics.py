@@ -304,7 +304,7 @@ def _one_hot(codes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     out[np.arange(len(codes))[:, None], codes + np.r_[0, np.cumsum(sizes)[:-1]].astype("int64")] = 1
     return out
 
-# %% ../nbs/10_metrics.ipynb #3c3b4b14
+# %% ../nbs/10_metrics.ipynb #0fc13413
 class _Search:
     "Exact nearest neighbours of the distinct rows of one table among those of another."
     def __init__(self, x: _Sorted, y: _Sorted, p: int, own: bool):
@@ -327,9 +327,8 @@ class _Search:
         small = total[gx] <= 20_000
         for g in np.unique(gx[~small]): self.visit_large(g, gy[gx == g], int(level[gx == g][0]))
         gx, gy, level, pairs = gx[small], gy[small], level[small], pairs[small]
-        chunk = np.cumsum(pairs) // _PAIRS
-        for k in np.unique(chunk):
-            self.visit_small(*(v[chunk == k] for v in (gx, gy, level, pairs)))
+        cuts = np.flatnonzero(np.diff(np.cumsum(pairs) // _PAIRS)) + 1
+        for part in zip(*(np.split(v, cuts) for v in (gx, gy, level, pairs)), strict=True): self.visit_small(*part)
 
 # %% ../nbs/10_metrics.ipynb #2bee9eb1
 def _visit_large(self: _Search, g: int, groups: np.ndarray, level: int) -> None:
@@ -663,7 +662,7 @@ def axes(scores: dict  # metric -> score or None
     out["S"] = None if None in (out["F"], out["U"], out["P"]) else (out["F"] + out["U"] + out["P"]) / 3
     return out
 
-# %% ../nbs/10_metrics.ipynb #bc925647
+# %% ../nbs/10_metrics.ipynb #d8b7bbd2
 _MOST_LABELS, _MOST_PAIRS = 20, 1300
 
 def _number_profile(column: Column, real: np.ndarray, synthetic: np.ndarray) -> dict:
@@ -671,8 +670,9 @@ def _number_profile(column: Column, real: np.ndarray, synthetic: np.ndarray) -> 
     both = np.concatenate([real, synthetic])
     if not len(both): return {}
     low, high = float(both.min()), float(both.max())
-    whole = column.kind == "integer" and high - low < 60
-    edges = np.arange(low - 0.5, high + 1) if whole else np.linspace(low, high if high > low else low + 1, 41)
+    step = max(1, math.ceil((high - low + 1) / 60))
+    whole = column.kind == "integer" and high < 1e15  # bins of whole numbers hold equally many of them
+    edges = np.arange(low - 0.5, high + step, step) if whole else np.linspace(low, high if high > low else low + 1, 41)
     at = np.linspace(0, 1, 101)
     out = {"edges": edges.tolist()}
     for name, values in (("real", real), ("synthetic", synthetic)):

@@ -17,7 +17,7 @@ from .schema import TableError
 __all__ = ['REAL', 'SYNTHETIC', 'plot_card', 'plot_shapes', 'plot_column', 'plot_trends', 'plot_pair', 'plot_privacy',
            'plot_losses', 'report_page']
 
-# %% ../nbs/11_plots.ipynb #7a5a4f84
+# %% ../nbs/11_plots.ipynb #e28cd453
 REAL, SYNTHETIC = "#2C8CC9", "#E8781E"
 _CIVIDIS = [[0, "#00224e"], [0.25, "#3b496c"], [0.5, "#7c7b78"], [0.75, "#bcae6c"], [1, "#fee838"]]
 _GROUND = {False: {"text": "#24292f", "grid": "#dfe3e8", "middle": "#f7f7f7", "paper": "#ffffff"},
@@ -32,13 +32,13 @@ def _template(dark: bool) -> dict:
                            paper_bgcolor=c["paper"], plot_bgcolor=c["paper"], colorway=[REAL, SYNTHETIC, "#5AA469", "#A06CB4", "#8C8C8C"],
                            xaxis=axis, yaxis=axis, colorscale=dict(diverging=diverging, sequential=_CIVIDIS),
                            hoverlabel=dict(align="left", bgcolor=c["paper"], bordercolor=c["grid"], font=dict(color=c["text"])),
-                           margin=dict(l=60, r=20, t=60, b=50), legend=dict(orientation="h", y=1.02, yanchor="bottom", x=1, xanchor="right"),
-                           title=dict(x=0, xanchor="left", xref="paper", font=dict(size=16)))}
+                           margin=dict(l=60, r=20, t=90, b=50), legend=dict(orientation="h", y=1.02, yanchor="bottom", x=1, xanchor="right"),
+                           title=dict(x=0, xanchor="left", xref="paper", y=1, yanchor="top", pad=dict(t=16), font=dict(size=16)))}
 
 def _safe(text, most: int = 32) -> str:
-    "Text of unknown origin, cut and escaped: plotly reads some HTML in its labels."
+    "Text of unknown origin, shortened in the middle and escaped: plotly reads some HTML in its labels."
     text = str(text)
-    text = text if len(text) <= most else text[:most - 1] + "…"
+    text = text if len(text) <= most else text[:most // 2] + "…" + text[len(text) - (most - 1) // 2:]
     return html.escape(text, quote=False).replace("%{", "%&#123;")
 
 def _ticks(texts: list[str]) -> dict:
@@ -54,7 +54,7 @@ def _figure(data: list, dark: bool, **layout):
     import plotly.graph_objects as go
     return go.Figure(data, {**layout, "template": _template(dark)})
 
-# %% ../nbs/11_plots.ipynb #97588dd6
+# %% ../nbs/11_plots.ipynb #1dbacfae
 def plot_card(report: Report,  # what `evaluate` returned
               dark: bool = False,  # for dark ground
              ):  # a plotly figure
@@ -69,10 +69,10 @@ def plot_card(report: Report,  # what `evaluate` returned
         mark = dict(symbol=symbol, size=12, color=REAL, line=dict(color=_GROUND[dark]["paper"], width=1.5))
         data.append(dict(type="scatter", mode="markers", y=rows, x=[axes(scores)[a] for a in AXES], name=name, marker=mark,
                          hovertemplate="%{x:.1f}<extra>" + name + "</extra>"))
-    return _figure(data, dark, height=340, title_text="Report card", xaxis=dict(range=[-1, 101]), margin=dict(t=90),
+    return _figure(data, dark, height=340, title_text="Report card", xaxis=dict(range=[-1, 101]),
                    yaxis=_ticks(names) | dict(autorange="reversed", showgrid=False))
 
-# %% ../nbs/11_plots.ipynb #918bfe91
+# %% ../nbs/11_plots.ipynb #6c8213b6
 def plot_shapes(report: Report,  # what `evaluate` returned
                 dark: bool = False,  # for dark ground
                ):  # a plotly figure
@@ -86,9 +86,9 @@ def plot_shapes(report: Report,  # what `evaluate` returned
                                   marker=dict(color=REAL, pattern=dict(shape=pattern, fgcolor=_GROUND[dark]["paper"], fillmode="overlay", size=5)),
                                   hovertemplate="<b>%{customdata[0]}</b><br>Shape %{x:.2f}<br>missing: real %{customdata[1]:.1%}, "
                                                 "synthetic %{customdata[2]:.1%}<extra></extra>"))
-    low = min((c["score"] for c in shown), default=0)
-    return _figure(data, dark, height=120 + 20 * max(4, len(shown)), barmode="overlay", title_text="Shape of each column (100: as in the real rows)",
-                   xaxis=dict(range=[max(0, math.floor(100 * low / 10) * 10 - 10), 100]), bargap=0.25,
+    low = max(0, math.floor(10 * min((c["score"] for c in shown), default=0)) * 10 - 10)
+    return _figure(data, dark, height=150 + 20 * max(4, len(shown)), barmode="overlay", title_text="Shape of each column (100: as in the real rows)",
+                   xaxis=dict(range=[low, 100], title_text=f"the axis starts at {low}" if low else ""), bargap=0.25,
                    yaxis=_ticks([_safe(c["name"]) for c in shown]) | dict(autorange="reversed", tickfont=dict(size=12)))
 
 # %% ../nbs/11_plots.ipynb #dda9ffd9
@@ -129,7 +129,7 @@ def _label_traces(column: dict) -> tuple[list[dict], list[str]]:
                         hovertemplate="%{customdata}: %{y:.2f} % of rows<extra>" + name + "</extra>"))
     return out, labels
 
-# %% ../nbs/11_plots.ipynb #5a00b483
+# %% ../nbs/11_plots.ipynb #26aca121
 def _find(items: list[dict], name, what: str) -> dict:
     "The entry of that name."
     for item in items:
@@ -143,7 +143,7 @@ def plot_column(report: Report,  # what `evaluate` returned
     "Real against synthetic distribution of one column."
     column = _find(report.columns, name, "column")
     score = "" if column["score"] is None else f"  ·  Shape {100 * column['score']:.1f}"
-    layout = dict(title_text=f"{_safe(name, 60)}{score}", height=340, margin=dict(t=80), yaxis=dict(title_text="% of rows", rangemode="tozero"))
+    layout = dict(title_text=f"{_safe(name, 60)}{score}", height=340, yaxis=dict(title_text="% of rows", rangemode="tozero"))
     if column["type"] == "categorical":
         traces, labels = _label_traces(column)
         return _figure(traces, dark, **layout, barmode="group", xaxis=_ticks(labels))
@@ -156,7 +156,7 @@ def plot_column(report: Report,  # what `evaluate` returned
                 bgcolor="#9aa3ad", font=dict(size=11, color="#111111"), showactive=False)
     return _figure(_number_traces(column), dark, **layout, xaxis=dict(title_text=under), updatemenus=[menu])
 
-# %% ../nbs/11_plots.ipynb #47681443
+# %% ../nbs/11_plots.ipynb #7a42b846
 def _matrices(report: Report) -> tuple[list, np.ndarray, np.ndarray, list]:
     "Names, strengths in real and synthetic rows, and what to say about every cell."
     names = [c["name"] for c in report.cells]
@@ -181,14 +181,14 @@ def _bar(text: str, stacked: bool, second: bool = False) -> dict:
 def _three_maps(dark: bool, titles: list[str], maps: list[dict], axis: dict, side: float, stacked: bool, **layout):
     "Three heat maps side by side or below each other; the third has a colour scale of its own."
     from plotly.subplots import make_subplots
-    space = dict(vertical_spacing=0.09) if stacked else dict(horizontal_spacing=0.03)
+    space = dict(vertical_spacing=0.065) if stacked else dict(horizontal_spacing=0.03)
     fig = make_subplots(*((3, 1) if stacked else (1, 3)), subplot_titles=titles, **space)
     for k, (data, scale) in enumerate(zip(maps, ["coloraxis", "coloraxis", "coloraxis2"], strict=True)):
         row, col = (k + 1, 1) if stacked else (1, k + 1)
         fig.add_trace(dict(type="heatmap", xgap=1, ygap=1, hoverongaps=False, coloraxis=scale, **data), row, col)
         fig.update_xaxes(axis | {"tickangle": -60}, row=row, col=col)
         fig.update_yaxes(axis | {"autorange": "reversed", "showticklabels": col == 1}, row=row, col=col)
-    fig.update_layout(template=_template(dark), height=3 * side + 300 if stacked else side + 170, margin=dict(t=90, l=60, r=20), **layout)
+    fig.update_layout(template=_template(dark), height=3 * side + 330 if stacked else side + 170, **layout)
     fig.update_annotations(font_size=14)
     return fig
 
@@ -246,7 +246,7 @@ def plot_pair(report: Report,  # what `evaluate` returned
                       coloraxis2=dict(cmin=-gap, cmax=gap, cmid=0, colorbar=_bar("difference", False, second=True)))
     return fig.update_xaxes(_ticks(columns)).update_yaxes(_ticks(rows))
 
-# %% ../nbs/11_plots.ipynb #a958291f
+# %% ../nbs/11_plots.ipynb #c0950fea
 def plot_privacy(report: Report,  # what `evaluate` returned
                  dark: bool = False,  # for dark ground
                 ):  # a plotly figure
@@ -259,7 +259,7 @@ def plot_privacy(report: Report,  # what `evaluate` returned
         data.append(dict(type="scatter", mode="lines", x=x.tolist(), y=y, name=text, fill="tozeroy", line=dict(color=color, dash=dash, width=2),
                          hovertemplate="distance %{x:.3f}: %{y:.2f} % of synthetic rows<extra>" + text + "</extra>"))
     title = f"Distance of synthetic rows to the closest record: {p['closer']:.1%} are closer to training rows"
-    return _figure(data, dark, height=360, title_text=title, margin=dict(t=90), yaxis=dict(title_text="% of synthetic rows", rangemode="tozero"),
+    return _figure(data, dark, height=360, title_text=title, yaxis=dict(title_text="% of synthetic rows", rangemode="tozero"),
                    xaxis=dict(title_text="Gower distance (0: a copy)"))
 
 # %% ../nbs/11_plots.ipynb #2a2b5627
