@@ -493,30 +493,39 @@ def _quotes_regular(a: np.ndarray, at: np.ndarray, inside: int, d: _Dialect) -> 
     opening = at[inside::2]
     return bool((fine[a[opening - 1]] | (opening == 0)).all())
 
-# %% ../nbs/01_io.ipynb #73387454
-def _fast_counts(body: bytes, d: _Dialect, step: int = 1 << 24) -> np.ndarray | None:
-    "Cells in each line of `body`, or None where quotes are irregular."
-    a, out, inside, carry = np.frombuffer(body, np.uint8), [], 0, 0
-    quoted = d.quoting != csv.QUOTE_NONE
+# %% ../nbs/01_io.ipynb #eed444e8
+def _marks(body: bytes, d: _Dialect, step: int) -> Iterator[tuple[int, np.ndarray, np.ndarray] | None]:
+    "Piece by piece: where it starts, and where delimiters and line ends outside quotes are; None where quotes are irregular."
+    a, inside = np.frombuffer(body, np.uint8), 0
     for i in range(0, len(a), step):
         b, after = a[i:i + step], a[i + 1:i + step + 1]
-        ends, cells = b == 10, b == ord(d.delimiter)
-        returns = b == 13
+        cells, ends, returns = b == ord(d.delimiter), b == 10, b == 13
         returns[:len(after)] &= after != 10
         ends |= returns
-        if quoted and (quotes := b == ord(d.quotechar)).any():
+        if d.quoting != csv.QUOTE_NONE and ((quotes := b == ord(d.quotechar)).any() or inside):
             at = np.flatnonzero(quotes)
-            if d.escapechar or not _quotes_regular(a, at + i, inside, d): return None
-            within = ((np.cumsum(quotes, dtype=np.uint8) + inside) & 1).astype(bool)
+            if d.escapechar or not _quotes_regular(a, at + i, inside, d):
+                yield None
+                return
+            outside = (np.cumsum(quotes, dtype=np.uint8) + inside) & 1 == 0
             inside = (inside + len(at)) & 1
-            ends &= ~within; cells &= ~within
-        elif inside: continue
-        e = np.searchsorted(np.flatnonzero(cells), np.flatnonzero(ends))
-        n = np.diff(e, prepend=0)
-        n[:1] += carry
-        carry = int(cells.sum()) - int(e[-1]) if len(e) else carry + int(cells.sum())
-        out.append(n + 1)
-    return None if inside else np.concatenate([*out, [carry + 1]] if body[-1:] not in (b"\n", b"\r") else out)
+            ends &= outside
+            cells &= outside
+        yield i, i + np.flatnonzero(cells), i + np.flatnonzero(ends)
+    if inside: yield None
+
+# %% ../nbs/01_io.ipynb #2473cdb3
+def _fast_counts(body: bytes, d: _Dialect, step: int = 1 << 24) -> np.ndarray | None:
+    "Cells in each line of `body`, or None where quotes are irregular."
+    out, carry = [], 0
+    for marks in _marks(body, d, step):
+        if marks is None: return None
+        _, cells, ends = marks
+        before = np.searchsorted(cells, ends)
+        out.append(np.diff(before, prepend=0) + 1)
+        out[-1][:1] += carry
+        carry = len(cells) - int(before[-1]) if len(ends) else carry + len(cells)
+    return np.concatenate([*out, [carry + 1]] if body[-1:] not in (b"\n", b"\r") else out)
 
 # %% ../nbs/01_io.ipynb #adf9aa54
 def _requote(body: bytes, d: _Dialect, width: int) -> bytes:
@@ -571,23 +580,33 @@ def _body(data: bytes, layout: _Layout, job: _Job) -> bytes:
         job.note(f"{_plural(n, 'empty row')} at the end {'was' if n == 1 else 'were'} dropped.")
     return data[layout.start:end]
 
-# %% ../nbs/01_io.ipynb #cf9a543a
+# %% ../nbs/01_io.ipynb #5dddc04e
 _LEADING_ZERO = r"\s*[+-]?0\d+\s*"
 
-def _has_leading_zeros(body: bytes, delimiter: str) -> bool:
-    "Whether some whole cell looks like `007`."
-    edge = re.escape(delimiter.encode()) + rb"\r\n\"'"
-    return bool(re.search(rb"[" + edge + rb"] *[+-]?0[0-9]+ *(?:[" + edge + rb"]|$)", body) or re.match(rb" *[+-]?0[0-9]", body))
+def _table_of(characters: str) -> np.ndarray:
+    "For each byte, whether it is one of `characters`."
+    table = np.zeros(256, bool)
+    table[list(characters.encode())] = True
+    return table
 
-def _code_columns(body: bytes, d: _Dialect, width: int, numeric: list[int]) -> list[int]:
-    "Columns taken for numbers in which some cell has a leading zero."
-    found: set[int] = set()
-    if not numeric or not _has_leading_zeros(body, d.delimiter): return []
-    for part in _parse(body, d, width, numeric, dtype=str, chunksize=200_000):
-        found |= {c for c in part if c not in found and part[c].str.fullmatch(_LEADING_ZERO).any()}
-    return sorted(found)
+def _zero_columns(body: bytes, d: _Dialect, step: int = 1 << 24) -> set[int] | None:
+    "Columns in which some cell starts with a zero and another digit; None where quotes are irregular."
+    a, found, carry = np.frombuffer(body, np.uint8), set(), 0
+    edge, sign, digit = _table_of(d.delimiter + d.quotechar + "\r\n "), _table_of("+-"), _table_of("0123456789")
+    for marks in _marks(body, d, step):
+        if marks is None: return None
+        i, cells, ends = marks
+        at = i + np.flatnonzero(a[i:i + step] == ord("0"))
+        at = at[at + 1 < len(a)]
+        at = at[digit[a[at + 1]]]
+        first = at - (sign[a[at - 1]] & (at > 0))
+        at = at[(first == 0) | edge[a[first - 1]]]
+        starts = np.concatenate([[-carry], np.searchsorted(cells, ends)])
+        found |= set(np.unique(np.searchsorted(cells, at) - starts[np.searchsorted(ends, at)]).tolist())
+        carry = len(cells) - int(starts[-1])
+    return found
 
-# %% ../nbs/01_io.ipynb #2a9f7a1e
+# %% ../nbs/01_io.ipynb #b52b5022
 def _exact_ints(texts: pd.Series) -> pd.Series | None:
     "Whole numbers with holes, exactly; text when they do not fit; None when they are not whole numbers."
     present = texts.dropna()
@@ -598,55 +617,58 @@ def _exact_ints(texts: pd.Series) -> pd.Series | None:
 
 def _repair_types(df: pd.DataFrame, body: bytes, d: _Dialect) -> pd.DataFrame:
     "Mend what pandas' inference loses: codes, huge whole numbers, truth values with holes."
-    width = df.shape[1]
     # pandas' own mark for a hole among whole numbers is the lowest of them
     lowest = str(-2**63).encode() in body
     numeric = [c for c in df if df[c].dtype.kind in "iuf" and (lowest or df[c].notna().any())]
-    codes = _code_columns(body, d, width, numeric)
+    zeros = _zero_columns(body, d) if numeric else set()
     huge = lambda s: s.dtype.kind == "u" or s.dtype.kind == "f" and (s.abs().max() >= 2**53 or lowest)
-    wide = [c for c in numeric if c not in codes and huge(df[c])]
-    if codes or wide: texts = _parse(body, d, width, codes + wide, dtype=str)
-    for c in codes: df[c] = texts[c]
-    for c in wide:
-        if (exact := _exact_ints(texts[c])) is not None: df[c] = exact
+    texts = _parse(body, d, df.shape[1], doubtful, dtype=str) if (doubtful := [c for c in numeric if zeros is None or c in zeros or huge(df[c])]) else {}
+    for c in texts:
+        if texts[c].str.fullmatch(_LEADING_ZERO).any(): df[c] = texts[c]
+        elif huge(df[c]) and (exact := _exact_ints(texts[c])) is not None: df[c] = exact
     for c in df:
         if df[c].dtype == object and pd.api.types.infer_dtype(df[c], skipna=True) == "boolean": df[c] = df[c].astype("boolean")
     return df
 
-# %% ../nbs/01_io.ipynb #cd8fa05f
-_DECIMAL_COMMA = r"\s*[+-]?(?:\d+|\d{1,3}(?:[. '\u00a0\u202f]\d{3})+)(?:,\d+(?:[eE][+-]?\d+)?)?\s*"
+# %% ../nbs/01_io.ipynb #f6782aa0
+_DECIMAL_COMMA = r"\s*[+-]?(?:\d+|\d{1,3}(?:[. '\u00a0\u202f]\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?\s*"
 _MAYBE_THOUSAND = r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*"
 _DOT_THOUSAND = r"\s*[+-]?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)\s*"
 
 def _comma_decimals(s: pd.Series) -> str:
     "Whether text cells are numbers with decimal commas: `yes`, `maybe` or `no`."
-    s = s.dropna()
-    for part in (s.head(100), s):
-        if part.empty or not part.map(type).eq(str).all() or not part.str.fullmatch(_DECIMAL_COMMA).all(): return "no"
-    s = s[s.str.contains(",", regex=False)]
-    return "no" if s.empty else "maybe" if s.str.fullmatch(_MAYBE_THOUSAND).all() else "yes"
+    s, verdict = s.dropna(), "no"
+    parts = (s.head(1000), s)  # the first cells settle most columns at once
+    for part in parts:
+        if part.empty or not isinstance(part.iloc[0], str) or not part.str.fullmatch(_DECIMAL_COMMA).all(): return "no"
+    for part in parts:
+        commas = part[part.str.contains(",", regex=False)]
+        if not commas.str.fullmatch(_MAYBE_THOUSAND).all(): return "yes"
+        if len(commas): verdict = "maybe"
+    return verdict
 
 def _from_commas(s: pd.Series) -> pd.Series:
-    "Numbers from text like `1.234,56`."
+    "Numbers from text like `1 234,56`, where pandas does not know the thousands separator."
     plain = s.str.replace(r"[. '\u00a0\u202f]", "", regex=True).str.replace(",", ".", regex=False)
     return plain.astype("float64")
 
-def _dotted_thousands(df: pd.DataFrame, body: bytes, d: _Dialect) -> dict[int, pd.Series]:
-    "Texts of columns read as decimals in which every dot stands before three digits, as in `1.234`."
+def _dotted_thousands(df: pd.DataFrame, body: bytes, d: _Dialect) -> list[int]:
+    "Columns read as decimals in which every dot stands before three digits, as in `1.234`."
     short = lambda s: s.abs().max() < 1000 and (s.round(3) == s).all() and (s % 1 != 0).any()
     columns = [c for c in df if df[c].dtype == "float64" and short(df[c].dropna())]
     texts = _parse(body, d, df.shape[1], columns, dtype=str) if columns else {}
-    return {c: texts[c] for c in columns if texts[c].dropna().str.fullmatch(_DOT_THOUSAND).all()}
+    return [c for c in columns if texts[c].dropna().str.fullmatch(_DOT_THOUSAND).all()]
 
-# %% ../nbs/01_io.ipynb #77d03cca
+# %% ../nbs/01_io.ipynb #63b484ab
 def _repair_commas(df: pd.DataFrame, body: bytes, d: _Dialect) -> tuple[pd.DataFrame, list[int]]:
     "Make numbers of columns with decimal commas; the frame and those columns."
     verdict = {c: _comma_decimals(df[c]) for c in df if df[c].dtype == object}
     sure = "yes" in verdict.values()
     columns = [c for c, v in verdict.items() if v == "yes" or v == "maybe" and (sure or d.delimiter == ";")]
-    dotted = _dotted_thousands(df, body, d) if sure and d.delimiter != "," else {}
-    for c, texts in ({c: df[c] for c in columns} | dotted).items(): df[c] = _from_commas(texts)
-    return df, sorted([*columns, *dotted])
+    if sure and d.delimiter != ",": columns = sorted(columns + _dotted_thousands(df, body, d))
+    parsed = _parse(body, d, df.shape[1], columns, decimal=",", thousands=".") if columns else {}
+    for c in columns: df[c] = parsed[c].astype("float64") if parsed[c].dtype.kind in "if" else _from_commas(df[c])
+    return df, columns
 
 # %% ../nbs/01_io.ipynb #9cbba0b4
 _NO_TEXT = {".parquet", ".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".json", ".jsonl", ".ipynb", ".html", ".htm", ".xml", ".pdf", ".doc", ".docx",

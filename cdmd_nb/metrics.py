@@ -19,7 +19,7 @@ __all__ = ['METRICS', 'AXES', 'Rows', 'Tables', 'encode_tables', 'column_shapes'
            'alpha_precision', 'beta_recall', 'authenticity', 'Dcr', 'dcr', 'Mle', 'NotComputed', 'mle', 'axes',
            'Report', 'to_frame', 'to_json', 'from_json', 'to_html', 'evaluate']
 
-# %% ../nbs/10_metrics.ipynb #effe5c32
+# %% ../nbs/10_metrics.ipynb #130ab0a9
 @dataclass(frozen=True)
 class Rows:
     "Rows of a table as arrays."
@@ -33,6 +33,7 @@ class Rows:
         "The rows at `index`."
         return Rows(self.numbers[index], self.missing[index], self.codes[index])
 
+# %% ../nbs/10_metrics.ipynb #27e3718c
 @dataclass(frozen=True)
 class Tables:
     "Training, test and synthetic rows in one common coding."
@@ -43,12 +44,13 @@ class Tables:
     test: Rows
     synthetic: Rows
 
-# %% ../nbs/10_metrics.ipynb #e1535d03
+# %% ../nbs/10_metrics.ipynb #17ea3f9b
 def _label_text(value) -> str:
     "A label as text, whole numbers without a decimal point."
     if isinstance(value, (float, np.floating)) and math.isfinite(value) and value == int(value): return str(int(value))
     return str(value)
 
+# %% ../nbs/10_metrics.ipynb #5bfcaa6a
 def _coded(parts: list[pd.Series]) -> tuple[list[np.ndarray], list]:
     "One column of several tables as codes, and the labels the codes stand for."
     found = []
@@ -60,7 +62,7 @@ def _coded(parts: list[pd.Series]) -> tuple[list[np.ndarray], list]:
     place = {t: i for i, t in enumerate(labels)}
     return [np.array([place[t] for t in texts] + [len(labels) - 1], dtype="int32")[codes] for codes, texts in found], labels
 
-# %% ../nbs/10_metrics.ipynb #b84ff51c
+# %% ../nbs/10_metrics.ipynb #2957c0bb
 _HUGE, _DAY = 1e150, 8.64e13
 
 def _column_numbers(column: Column, part: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -72,6 +74,7 @@ def _column_numbers(column: Column, part: pd.Series) -> tuple[np.ndarray, np.nda
     values[missing] = np.nan
     return values, missing
 
+# %% ../nbs/10_metrics.ipynb #97cae0c3
 def _filled(parts: list[np.ndarray]) -> list[np.ndarray]:
     "Numbers with the mean of the first table in the holes; numbers whose squares would overflow are scaled down."
     top = max((np.abs(p[~np.isnan(p)]).max(initial=0) for p in parts), default=0)
@@ -80,7 +83,7 @@ def _filled(parts: list[np.ndarray]) -> list[np.ndarray]:
     mean = next((k.mean() for k in known if len(k)), 0.0)
     return [np.where(np.isnan(p), mean, p) + 0.0 for p in parts]
 
-# %% ../nbs/10_metrics.ipynb #99c207c3
+# %% ../nbs/10_metrics.ipynb #d576957d
 def _stack(columns: list[np.ndarray], n: int, dtype) -> np.ndarray:
     "Columns side by side, also when there are none."
     return np.stack(columns, 1).astype(dtype) if columns else np.zeros((n, 0), dtype)
@@ -94,6 +97,7 @@ def _check_columns(tables: dict[str, pd.DataFrame], schema: Schema) -> None:
             raise TableError(f"The {name} table has no column {some}: all three tables need the columns of the schema.")
     if not schema.used: raise TableError("There is nothing to evaluate: every column of the schema is ignored.")
 
+# %% ../nbs/10_metrics.ipynb #3f096612
 def encode_tables(train: pd.DataFrame,  # rows the generator learned from
                   test: pd.DataFrame,  # real rows it never saw
                   synthetic: pd.DataFrame,  # rows it made
@@ -126,7 +130,7 @@ def _example(n: int, seed: int = 0) -> pd.DataFrame:
     df.loc[rng.random(n) < 0.05, "region"] = None
     return df
 
-# %% ../nbs/10_metrics.ipynb #34395b34
+# %% ../nbs/10_metrics.ipynb #6d7aa0f4
 def _quiet(compute: Callable, *args, **kwargs):
     "The result of `compute`, or NaN and the reason when it cannot be computed."
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -137,6 +141,7 @@ def _quiet(compute: Callable, *args, **kwargs):
             if type(e).__module__.startswith("sdmetrics"): return math.nan, str(e).split("\n")[0]
             raise
 
+# %% ../nbs/10_metrics.ipynb #2eebab6c
 def column_shapes(tables: Tables,  # the coding
                   real: Rows,  # reference rows
                   synthetic: Rows,  # rows to judge
@@ -157,7 +162,7 @@ def column_shapes(tables: Tables,  # the coding
         out.append((c.name, "categorical", "TVComplement", score, *shares, why))
     return pd.DataFrame(out, columns=["column", "type", "metric", "score", "missing_real", "missing_synthetic", "why"])
 
-# %% ../nbs/10_metrics.ipynb #dc6ef442
+# %% ../nbs/10_metrics.ipynb #ca7fa778
 _CORRELATION, _ASSOCIATION = 0.5, 0.3
 
 def _cramers_v(a: np.ndarray, b: np.ndarray) -> float:
@@ -169,6 +174,7 @@ def _cramers_v(a: np.ndarray, b: np.ndarray) -> float:
     phi2 = (counts**2 / (np.bincount(a)[i] * np.bincount(b)[j])).sum() - 1
     return float(np.sqrt(max(phi2, 0) / min(a.max(), b.max())))
 
+# %% ../nbs/10_metrics.ipynb #3cdbeb4d
 def _binned(numbers: np.ndarray, missing: np.ndarray) -> np.ndarray:
     "Numbers as positions among 10 bins of equal width, missing ones in a bin of their own."
     known = numbers[~missing] if not missing.all() else np.zeros(1)
@@ -176,7 +182,7 @@ def _binned(numbers: np.ndarray, missing: np.ndarray) -> np.ndarray:
     out[missing] = 12
     return out
 
-# %% ../nbs/10_metrics.ipynb #4123a683
+# %% ../nbs/10_metrics.ipynb #525d438d
 def _pair_frames(tables: Tables, rows: Rows) -> tuple[pd.DataFrame, pd.DataFrame]:
     "All columns, once with numbers as numbers and once with everything as codes."
     holes = [np.where(m, np.nan, x) for x, m in zip(rows.numbers.T, rows.missing.T, strict=True)]
@@ -186,6 +192,7 @@ def _pair_frames(tables: Tables, rows: Rows) -> tuple[pd.DataFrame, pd.DataFrame
     plain, cut = dict(zip(names, holes, strict=True)), dict(zip(names, bins, strict=True))
     return pd.DataFrame(plain, index=range(len(rows))), pd.DataFrame({**cut, **codes}, index=range(len(rows)))
 
+# %% ../nbs/10_metrics.ipynb #61d7b539
 def column_pairs(tables: Tables,  # the coding
                  real: Rows,  # reference rows
                  synthetic: Rows,  # rows to judge
@@ -208,7 +215,7 @@ def column_pairs(tables: Tables,  # the coding
         out.append((a, b, "correlation" if both else "association", float(score), *map(float, strength), bool(counts), why))
     return pd.DataFrame(out, columns=["column_1", "column_2", "measure", "score", "real", "synthetic", "counts", "why"])
 
-# %% ../nbs/10_metrics.ipynb #8e903137
+# %% ../nbs/10_metrics.ipynb #9213a862
 _PAIRS, _CELLS = 1_000_000, 8_000_000
 
 def _pair_distance(x: np.ndarray, y: np.ndarray, p: int) -> np.ndarray:
@@ -219,6 +226,7 @@ def _pair_distance(x: np.ndarray, y: np.ndarray, p: int) -> np.ndarray:
         out += np.abs(d) if p == 1 else d * d
     return out
 
+# %% ../nbs/10_metrics.ipynb #1e5cbfd3
 def _lower_bounds(x: np.ndarray, y: np.ndarray, p: int, spread: np.ndarray) -> tuple[np.ndarray, float]:
     "In single precision, something not above the distances of all pairs by more than the slack that comes with it."
     if p == 2:
@@ -236,13 +244,14 @@ def _lower_bounds(x: np.ndarray, y: np.ndarray, p: int, spread: np.ndarray) -> t
         out += work
     return out, 1e-5 * float(np.abs(x).sum(1).max() + np.abs(y).sum(0).max() + 1)
 
-# %% ../nbs/10_metrics.ipynb #f841172f
+# %% ../nbs/10_metrics.ipynb #a6d2a203
 def _closest(rows: np.ndarray, columns: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     "Of each row its nearest column, the first one among equals: (rows, columns, distances)."
     order = np.lexsort((columns, distance, rows))
     first = order[np.r_[True, rows[order][1:] != rows[order][:-1]]] if len(order) else order
     return rows[first], columns[first], distance[first]
 
+# %% ../nbs/10_metrics.ipynb #960c4ede
 def _by_bounds(x: np.ndarray, y: np.ndarray, p: int, limit: np.ndarray, own: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     "Nearest rows of `y` among many numbers: discard by a lower bound, then compute what is left exactly."
     best, index = np.full(len(x), np.inf), np.zeros(len(x), "int64")
@@ -278,7 +287,7 @@ def _in_numbers(x: np.ndarray, y: np.ndarray, p: int, limit: np.ndarray, own: np
         d, i = d[every, other], i[every, other]
     return (d if p == 1 else d * d), i
 
-# %% ../nbs/10_metrics.ipynb #5b08c4d1
+# %% ../nbs/10_metrics.ipynb #83d42e88
 class _Sorted:
     "Distinct rows in a fixed order, in groups of equal labels."
     def __init__(self, numbers: np.ndarray, codes: np.ndarray):
@@ -298,6 +307,7 @@ class _Sorted:
 
     def __len__(self): return len(self.numbers)
 
+# %% ../nbs/10_metrics.ipynb #c4d7e540
 def _one_hot(codes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     "Labels of all columns as one matrix of zeros and ones."
     out = np.zeros((len(codes), int(sizes.sum())), "float32")
@@ -330,7 +340,7 @@ class _Search:
         cuts = np.flatnonzero(np.diff(np.cumsum(pairs) // _PAIRS)) + 1
         for part in zip(*(np.split(v, cuts) for v in (gx, gy, level, pairs)), strict=True): self.visit_small(*part)
 
-# %% ../nbs/10_metrics.ipynb #2bee9eb1
+# %% ../nbs/10_metrics.ipynb #1daf506a
 def _visit_large(self: _Search, g: int, groups: np.ndarray, level: int) -> None:
     "Search the rows of group `g` in all of `groups` together."
     rows = np.arange(self.x.start[g], self.x.start[g] + self.x.size[g])
@@ -342,6 +352,7 @@ def _visit_large(self: _Search, g: int, groups: np.ndarray, level: int) -> None:
     d, i = _in_numbers(self.x.numbers[rows], self.y.numbers[there], self.p, self.best[rows] - self.p * level, own)
     self.keep(rows, there[i], d + self.p * level)
 
+# %% ../nbs/10_metrics.ipynb #5eec7e5a
 def _visit_small(self: _Search, gx: np.ndarray, gy: np.ndarray, level: np.ndarray, pairs: np.ndarray) -> None:
     "Search pairs of small groups, all at once."
     which = np.repeat(np.arange(len(gx)), pairs)
@@ -355,7 +366,7 @@ def _visit_small(self: _Search, gx: np.ndarray, gy: np.ndarray, level: np.ndarra
 
 _Search.visit_large, _Search.visit_small = _visit_large, _visit_small
 
-# %% ../nbs/10_metrics.ipynb #6cfcf6a5
+# %% ../nbs/10_metrics.ipynb #f2057366
 def _level_zero(search: _Search) -> np.ndarray:
     "Search the groups with the same labels, and say which those are (-1: none)."
     place = {c.tobytes(): g for g, c in enumerate(np.ascontiguousarray(search.y.codes[search.y.start]))}
@@ -364,6 +375,7 @@ def _level_zero(search: _Search) -> np.ndarray:
     search.visit(gx, same[gx], np.zeros(len(gx), "int64"))
     return same
 
+# %% ../nbs/10_metrics.ipynb #3f64113e
 def _higher_levels(search: _Search, same: np.ndarray) -> None:
     "Search the groups with other labels, fewest mismatches first, as long as they can hold something nearer."
     x, y, width = search.x, search.y, search.x.codes.shape[1]
@@ -386,11 +398,12 @@ def _higher_levels(search: _Search, same: np.ndarray) -> None:
             still = np.maximum.reduceat(search.best, x.start)[part[active]] > search.p * level[active]
             active = active[still & (level[active] <= width)]
 
-# %% ../nbs/10_metrics.ipynb #999cff26
+# %% ../nbs/10_metrics.ipynb #31548750
 def _points(rows: Rows, flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "Numbers, and labels with a yes or no for each number that can be missing."
     return rows.numbers, np.hstack([rows.codes, rows.missing[:, flags].astype("int32")])
 
+# %% ../nbs/10_metrics.ipynb #b27bb750
 def nearest(rows: Rows,  # whose neighbours
             among: Rows,  # where to look
             scale: tuple[np.ndarray, np.ndarray],  # (lowest, range) that numbers are scaled by
@@ -409,6 +422,7 @@ def nearest(rows: Rows,  # whose neighbours
     distance = search.best if p == 1 else np.sqrt(search.best)
     return distance[x.place], y.first[search.index][x.place]
 
+# %% ../nbs/10_metrics.ipynb #a2b2a819
 def scale_of(rows: Rows  # reference rows
             ) -> tuple[np.ndarray, np.ndarray]:  # lowest, and range (1 for a constant column)
     "How to scale numbers so that the reference rows lie between 0 and 1."
@@ -416,7 +430,7 @@ def scale_of(rows: Rows  # reference rows
     low, high = rows.numbers.min(0), rows.numbers.max(0)
     return low, np.where(high > low, high - low, 1.0)
 
-# %% ../nbs/10_metrics.ipynb #ee5f07cc
+# %% ../nbs/10_metrics.ipynb #3bd032ae
 def _to_mean(rows: Rows, center: Rows, scale: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     "Distance of each row to the mean of `center`, over scaled numbers and one-hot labels."
     flags = rows.missing.any(0) | center.missing.any(0)
@@ -431,6 +445,7 @@ def _curve_score(inside: np.ndarray, at: np.ndarray) -> float:
     "How close a curve is to the diagonal, from 0 to 100."
     return float(100 * (1 - np.abs(at - inside).sum() / at.sum()))
 
+# %% ../nbs/10_metrics.ipynb #dd0b2793
 def _same_size(a: Rows, b: Rows, seed: int) -> tuple[Rows, Rows]:
     "Both tables cut to the size of the smaller, by a random choice that does not depend on the order of rows."
     n = min(len(a), len(b))
@@ -441,7 +456,7 @@ def _canonical(rows: Rows) -> np.ndarray:
     keys = tuple(rows.numbers.T) + tuple(rows.missing.T) + tuple(rows.codes.T)
     return np.lexsort(keys) if keys else np.arange(len(rows))
 
-# %% ../nbs/10_metrics.ipynb #e630ad47
+# %% ../nbs/10_metrics.ipynb #a5d36050
 _GRID = np.linspace(0, 1, 30)
 
 def alpha_precision(real: Rows,  # reference rows
@@ -454,6 +469,7 @@ def alpha_precision(real: Rows,  # reference rows
     radius = np.quantile(_to_mean(real, real, scale), _GRID)
     return _curve_score((_to_mean(synthetic, real, scale)[:, None] <= radius * (1 + 1e-9)).mean(0), _GRID)
 
+# %% ../nbs/10_metrics.ipynb #c2c61dab
 def beta_recall(real: Rows,  # reference rows
                 synthetic: Rows,  # rows to judge
                 seed: int = 0,  # for cutting to the same size
@@ -481,7 +497,7 @@ def authenticity(train: Rows,  # rows the generator learned from
     distance, index = nearest(synthetic, train, scale)
     return float(100 * (distance > own[index] * (1 + 1e-9)).mean())
 
-# %% ../nbs/10_metrics.ipynb #47baec03
+# %% ../nbs/10_metrics.ipynb #2b49a69a
 @dataclass
 class Dcr:
     "Distances to the closest records, and what they say."
@@ -494,6 +510,7 @@ def _together(a: Rows, b: Rows) -> Rows:
     "The rows of both."
     return Rows(*(np.concatenate([getattr(a, f), getattr(b, f)]) for f in ("numbers", "missing", "codes")))
 
+# %% ../nbs/10_metrics.ipynb #50126b96
 def dcr(train: Rows,  # rows the generator learned from
         holdout: Rows,  # real rows it never saw
         synthetic: Rows,  # rows it made
@@ -511,7 +528,7 @@ def dcr(train: Rows,  # rows the generator learned from
     closer = [float((t < h * (1 - 1e-9)).mean()) for t, h in runs]
     return Dcr(float(np.mean([100 * min(1.0, 2 * (1 - q)) for q in closer])), float(np.mean(closer)), *runs[0])
 
-# %% ../nbs/10_metrics.ipynb #4cf2e494
+# %% ../nbs/10_metrics.ipynb #30e67ea3
 _ROUNDS = (10, 50, 100)
 _TREES = [dict(max_depth=d, min_child_weight=w, gamma=g) for d in (5, 10, 20) for w in (1, 10) for g in (0, 1)]
 
@@ -523,6 +540,7 @@ class Mle:
     best: dict  # the settings that were best on validation
     note: str = ""  # what a reader should know
 
+# %% ../nbs/10_metrics.ipynb #12015e95
 _TASKS = {0: "regression", 2: "binary", 3: "multiclass"}
 _OBJECTIVES = {0: {"objective": "reg:squarederror"}, 2: {"objective": "binary:logistic"}, 3: {"objective": "multi:softprob"}}
 
@@ -536,7 +554,7 @@ def _auc(y: np.ndarray, p: np.ndarray) -> float:
     each = [roc_auc_score(y == k, p[:, k]) for k in range(p.shape[1]) if 0 < (y == k).mean() < 1]
     return float(np.mean(each)) if each else math.nan
 
-# %% ../nbs/10_metrics.ipynb #df04caa2
+# %% ../nbs/10_metrics.ipynb #7db1e620
 def _features(tables: Tables, rows: Rows, target, scale: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, list[str]]:
     "Inputs of the model: all columns but the target, NaN for missing numbers, codes for labels."
     keep_n = [j for j, c in enumerate(tables.numerical) if c.name != target]
@@ -544,6 +562,7 @@ def _features(tables: Tables, rows: Rows, target, scale: tuple[np.ndarray, np.nd
     numbers = np.where(rows.missing, np.nan, (rows.numbers - scale[0]) / scale[1])[:, keep_n]
     return np.hstack([numbers, rows.codes[:, keep_c]]).astype("float32"), ["float"] * len(keep_n) + ["c"] * len(keep_c)
 
+# %% ../nbs/10_metrics.ipynb #d53e78cb
 def _target(tables: Tables, rows: Rows, target, log: bool) -> tuple[np.ndarray, np.ndarray]:
     "Values of the target, and where they are known."
     for j, c in enumerate(tables.categorical):
@@ -552,7 +571,7 @@ def _target(tables: Tables, rows: Rows, target, log: bool) -> tuple[np.ndarray, 
     y = rows.numbers[:, j]
     return (np.log(np.clip(y, 1, 20000)) if log else y), ~rows.missing[:, j]
 
-# %% ../nbs/10_metrics.ipynb #113d010e
+# %% ../nbs/10_metrics.ipynb #6e24b5a4
 @dataclass
 class _Problem:
     "A prediction problem: synthetic rows to learn from, test rows to score on."
@@ -565,6 +584,7 @@ class _Problem:
     classes: int = 0  # 0 for regression
     note: str = ""
 
+# %% ../nbs/10_metrics.ipynb #8d85a4bc
 def _problem(tables: Tables, synthetic: Rows, test: Rows, target, log: bool) -> _Problem:
     "The prediction problem, or `NotComputed` with the reason why there is none."
     (y, known), (t, known_t) = _target(tables, synthetic, target, log), _target(tables, test, target, log)
@@ -579,6 +599,7 @@ def _problem(tables: Tables, synthetic: Rows, test: Rows, target, log: bool) -> 
     elif out.test_y.max() == out.test_y.min(): raise NotComputed("the target is constant in the test rows")
     return out
 
+# %% ../nbs/10_metrics.ipynb #ac5eceac
 def _classes(y: np.ndarray, t: np.ndarray, labels: list) -> tuple[np.ndarray, np.ndarray, int, str]:
     "Class numbers of synthetic and test rows, how many classes, and a note on those that never occur in the synthetic rows."
     values = np.unique(np.concatenate([y, t]))
@@ -588,7 +609,7 @@ def _classes(y: np.ndarray, t: np.ndarray, labels: list) -> tuple[np.ndarray, np
     note = f"the synthetic rows have no {', '.join(lost[:5])} in the target, which a model therefore cannot learn" if lost else ""
     return np.searchsorted(values, y), np.searchsorted(values, t), len(values), note
 
-# %% ../nbs/10_metrics.ipynb #2950d2f3
+# %% ../nbs/10_metrics.ipynb #95df49d1
 def _validation_score(y: np.ndarray, p: np.ndarray, classes: int) -> float:
     "What the grid maximises; log likelihood where validation rows of a single class leave AUC undefined."
     if not classes: return -float(np.sqrt(np.mean((y - p) ** 2)))
@@ -597,6 +618,7 @@ def _validation_score(y: np.ndarray, p: np.ndarray, classes: int) -> float:
     each = np.where(y == 1, p, 1 - p) if p.ndim == 1 else p[np.arange(len(y)), y]
     return float(np.log(np.maximum(each, 1e-12)).mean())
 
+# %% ../nbs/10_metrics.ipynb #c6d478f3
 def _grid(train, valid, y: np.ndarray, settings: dict, classes: int) -> tuple[float, dict, object]:
     "The best of the grid on validation: (score, settings, model). 10 and 50 rounds are the beginning of 100."
     import xgboost as xgb
@@ -608,6 +630,7 @@ def _grid(train, valid, y: np.ndarray, settings: dict, classes: int) -> tuple[fl
             if best is None or score > best[0]: best = (score, {"n_estimators": rounds, **trees}, model)
     return best
 
+# %% ../nbs/10_metrics.ipynb #7e514ccf
 def mle(tables: Tables,  # the coding
         synthetic: Rows,  # rows to train on
         test: Rows,  # rows to score on
@@ -631,7 +654,7 @@ def mle(tables: Tables,  # the coding
     score = _auc(t, p) if task.classes else max(0.0, 1 - float(np.sqrt(np.mean((t - p) ** 2))) / (t.max() - t.min()))
     return Mle(float(100 * score), _TASKS[min(task.classes, 3)], best, task.note)
 
-# %% ../nbs/10_metrics.ipynb #03cc2b48
+# %% ../nbs/10_metrics.ipynb #b91bf7b4
 METRICS = {
     "Shape": ("F", "How closely each column on its own is distributed like the real one: 100 is identical."),
     "Trend": ("F", "How well the relations between related columns are kept: 100 means every relation is as strong as in the real rows."),
@@ -649,6 +672,7 @@ AXES = {
     "S": ("Overall score", "The mean of fidelity, utility and privacy proxies."),
 }
 
+# %% ../nbs/10_metrics.ipynb #012ec8a8
 def _mean(values: Iterable) -> float | None:
     "The mean of what is there, None when nothing is."
     values = [v for v in values if v is not None]
@@ -662,7 +686,7 @@ def axes(scores: dict  # metric -> score or None
     out["S"] = None if None in (out["F"], out["U"], out["P"]) else (out["F"] + out["U"] + out["P"]) / 3
     return out
 
-# %% ../nbs/10_metrics.ipynb #d8b7bbd2
+# %% ../nbs/10_metrics.ipynb #3d4fb199
 _MOST_LABELS, _MOST_PAIRS = 20, 1300
 
 def _number_profile(column: Column, real: np.ndarray, synthetic: np.ndarray) -> dict:
@@ -680,6 +704,7 @@ def _number_profile(column: Column, real: np.ndarray, synthetic: np.ndarray) -> 
         out[name + "_quantiles"] = np.quantile(values, at).tolist() if len(values) else []
     return out
 
+# %% ../nbs/10_metrics.ipynb #fa1a72bd
 def _label_profile(labels: list, real: np.ndarray, synthetic: np.ndarray) -> dict:
     "Shares of the most frequent labels in both tables, the rest together."
     shares = [np.bincount(x, minlength=len(labels)) / max(1, len(x)) for x in (real, synthetic)]
@@ -691,7 +716,7 @@ def _label_profile(labels: list, real: np.ndarray, synthetic: np.ndarray) -> dic
         out[name] = [float(share[i]) for i in shown] + ([float(share[rest].sum())] if rest else [])
     return out
 
-# %% ../nbs/10_metrics.ipynb #38b62ab6
+# %% ../nbs/10_metrics.ipynb #0fbb668b
 @dataclass
 class _Cells:
     "A column cut into a few cells, for joint tables."
@@ -702,6 +727,7 @@ class _Cells:
     real: np.ndarray  # cell of each row
     synthetic: np.ndarray
 
+# %% ../nbs/10_metrics.ipynb #e9e03219
 def _number_cells(real: Rows, synthetic: Rows, j: int) -> _Cells:
     "A numerical column in up to 8 cells that hold about equally many real rows."
     known = real.numbers[~real.missing[:, j], j]
@@ -710,6 +736,7 @@ def _number_cells(real: Rows, synthetic: Rows, j: int) -> _Cells:
     codes = [np.where(x.missing[:, j], len(inner) + 1, np.searchsorted(inner, x.numbers[:, j], side="right")) for x in (real, synthetic)]
     return _Cells(True, inner.tolist(), len(inner) + 1 + holes, holes, *codes)
 
+# %% ../nbs/10_metrics.ipynb #fc0cb038
 def _label_cells(labels: list, real: Rows, synthetic: Rows, j: int) -> _Cells:
     "A categorical column in its 8 most frequent labels and the others."
     count = np.bincount(real.codes[:, j], minlength=len(labels)) + np.bincount(synthetic.codes[:, j], minlength=len(labels))
@@ -719,7 +746,7 @@ def _label_cells(labels: list, real: Rows, synthetic: Rows, j: int) -> _Cells:
     names = ["missing" if labels[i] is None else labels[i] for i in top] + ["others"] * (len(labels) > len(top))
     return _Cells(False, names, len(names), False, place[real.codes[:, j]], place[synthetic.codes[:, j]])
 
-# %% ../nbs/10_metrics.ipynb #29e0655d
+# %% ../nbs/10_metrics.ipynb #69330eeb
 def _column_details(tables: Tables, shapes: pd.DataFrame, real: Rows, synthetic: Rows, order: list) -> list[dict]:
     "What the report keeps of every column, in the order of the schema."
     out = {}
@@ -731,6 +758,7 @@ def _column_details(tables: Tables, shapes: pd.DataFrame, real: Rows, synthetic:
     for row in shapes.to_dict("records"): out[row.pop("column")].update(row)
     return [{"name": name, **out[name]} for name in order]
 
+# %% ../nbs/10_metrics.ipynb #9829eb81
 def _pair_details(tables: Tables, pairs: pd.DataFrame, real: Rows, synthetic: Rows, order: list) -> tuple[list[dict], list[dict]]:
     "What the report keeps of every pair, and how columns were cut into cells; joint tables for the most telling pairs when there are very many."
     cells = {c.name: _number_cells(real, synthetic, j) for j, c in enumerate(tables.numerical)}
@@ -745,6 +773,7 @@ def _pair_details(tables: Tables, pairs: pd.DataFrame, real: Rows, synthetic: Ro
                         for name in ("real", "synthetic")}
     return rows, [{"name": n, "numerical": cells[n].numerical, "cells": cells[n].cells, "holes": cells[n].holes} for n in order]
 
+# %% ../nbs/10_metrics.ipynb #b9622e25
 def _privacy_details(found: Dcr) -> dict:
     "Histograms of the distances to the closest records."
     both = np.concatenate([found.train, found.holdout])
@@ -754,7 +783,7 @@ def _privacy_details(found: Dcr) -> dict:
     return {"edges": edges.tolist(), "train": share(found.train), "holdout": share(found.holdout), "closer": found.closer,
             "median_train": float(np.median(found.train)), "median_holdout": float(np.median(found.holdout))}
 
-# %% ../nbs/10_metrics.ipynb #82c47de8
+# %% ../nbs/10_metrics.ipynb #9929f6ca
 def _clean(value):
     "Data that JSON can hold: no numpy types, None for NaN."
     if isinstance(value, dict): return {str(k): _clean(v) for k, v in value.items()}
@@ -762,6 +791,7 @@ def _clean(value):
     if isinstance(value, np.generic): value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
+# %% ../nbs/10_metrics.ipynb #78f9dbbc
 @dataclass
 class Report:
     "Everything that was measured, what it means, and what could not be measured."
@@ -790,7 +820,7 @@ class Report:
         "A metric, an axis or a total by its name."
         return self.summary[name] if name in AXES else self.scores[name]
 
-# %% ../nbs/10_metrics.ipynb #dcb89d4b
+# %% ../nbs/10_metrics.ipynb #1ddfbbee
 def to_frame(self: Report) -> pd.DataFrame:
     "One row per metric, axis and total: score, ceiling, floor, meaning, note."
     lines = [(m, self.scores.get(m), self.ceiling.get(m), self.floor.get(m), text, self.notes.get(m, "")) for m, (_, text) in METRICS.items()]
@@ -804,6 +834,7 @@ def to_json(self: Report) -> str:
     "The report as JSON text."
     return json.dumps({"report": 1, **asdict(self)}, ensure_ascii=False, allow_nan=False)
 
+# %% ../nbs/10_metrics.ipynb #237c2b1a
 def from_json(cls, text: str  # what `to_json` wrote
              ) -> Report:
     "The report that `to_json` wrote."
@@ -815,6 +846,7 @@ def from_json(cls, text: str  # what `to_json` wrote
     except (KeyError, TypeError, ValueError, AttributeError) as e:
         raise TableError(f"This is not the JSON of a report ({type(e).__name__}: {e}).") from e
 
+# %% ../nbs/10_metrics.ipynb #107629fa
 def to_html(self: Report,
             path: str | Path | None = None,  # file to write
            ) -> str:  # the page
@@ -829,10 +861,11 @@ def _short(self: Report) -> str:
     first = f"Report '{self.name}': " + ", ".join(f"{k} {show(v)}" for k, v in self.summary.items())
     return "\n".join([first, *(f"  {m:16}{show(v):>7}" + (f"  {self.notes[m]}" if m in self.notes else "") for m, v in self.scores.items())])
 
+# %% ../nbs/10_metrics.ipynb #bc158fe6
 Report.to_frame, Report.to_json, Report.from_json, Report.to_html, Report.__repr__ = to_frame, to_json, classmethod(from_json), to_html, _short
 Report._repr_html_ = lambda self: self.to_frame()._repr_html_()
 
-# %% ../nbs/10_metrics.ipynb #15e2ca46
+# %% ../nbs/10_metrics.ipynb #9e37cae9
 def _needs(train: Rows, test: Rows, synthetic: Rows, target, skip: Iterable[str]) -> dict:
     "metric -> why it cannot be computed, for those that cannot."
     out = {}
@@ -846,6 +879,7 @@ def _needs(train: Rows, test: Rows, synthetic: Rows, target, skip: Iterable[str]
         elif m == "MLE" and target is None: out[m] = "no target column was named"
     return out
 
+# %% ../nbs/10_metrics.ipynb #d5526d6e
 def _shuffled(rows: Rows, seed: int) -> Rows:
     "Every column shuffled on its own, by a random choice that does not depend on the order of rows."
     rng, n = np.random.default_rng(seed), len(rows)
@@ -894,7 +928,7 @@ class _Measure:
         return found.score, found, f"{found.closer:.1%} of synthetic rows are closer to training than to test rows"
     def authentic(self, rows: Rows) -> tuple: return authenticity(self.tables.train, rows, self.nearest_other("train")), None, ""
 
-# %% ../nbs/10_metrics.ipynb #a3937ad6
+# %% ../nbs/10_metrics.ipynb #dff7b942
 _STEPS = {"Shape": "shape", "Trend": "trend", "alpha-Precision": "precision", "beta-Recall": "recall", "MLE": "efficacy", "DCR": "closest",
           "Authenticity": "authentic"}
 
@@ -915,6 +949,7 @@ def _run(self: _Measure, rows: Rows, step: Callable[[str], None]) -> tuple[dict,
         self.seconds[metric] = self.seconds.get(metric, 0) + round(time.perf_counter() - start, 3)
     return scores, notes, found
 
+# %% ../nbs/10_metrics.ipynb #a3ee8378
 _Measure.run = _run
 
 def _axis_notes(scores: dict, notes: dict) -> dict:
@@ -927,7 +962,7 @@ def _axis_notes(scores: dict, notes: dict) -> dict:
         if lost := [AXES[p][0].lower() for p in parts if total[p] is None]: out[axis] = f"there is no score for {' and '.join(lost)}"
     return out
 
-# %% ../nbs/10_metrics.ipynb #d5f8c7e9
+# %% ../nbs/10_metrics.ipynb #8202d1b7
 def _references(measure: _Measure, train: Rows, references, seed: int, step: Callable) -> tuple[dict, dict]:
     "Ceiling and floor: given by an earlier report, left out, or measured."
     if isinstance(references, Report): return references.ceiling, references.floor
@@ -935,6 +970,7 @@ def _references(measure: _Measure, train: Rows, references, seed: int, step: Cal
     ceiling = measure.run(train, lambda m: step(f"ceiling: {m}"))[0]
     return ceiling, measure.run(_shuffled(train, seed), lambda m: step(f"floor: {m}"))[0]
 
+# %% ../nbs/10_metrics.ipynb #80b59ebf
 def evaluate(train: pd.DataFrame,  # rows the generator learned from
              test: pd.DataFrame,  # real rows it never saw
              synthetic: pd.DataFrame,  # rows it made
@@ -967,12 +1003,13 @@ def evaluate(train: pd.DataFrame,  # rows the generator learned from
     if progress: progress(1.0, "done")
     return Report(**report, notes=notes | _axis_notes(scores, notes), ceiling=ceiling, floor=floor)
 
-# %% ../nbs/10_metrics.ipynb #d6b8fd86
+# %% ../nbs/10_metrics.ipynb #c0e468c6
 def _counted(pairs: pd.DataFrame) -> list[tuple] | None:
     "The pairs that make up Trend, None for all: reference points need no others."
     chosen = pairs[pairs.counts & pairs.score.notna()]
     return list(zip(chosen.column_1, chosen.column_2, strict=True)) or None
 
+# %% ../nbs/10_metrics.ipynb #d1e1fc87
 def _found_details(tables: Tables, found: dict, order: list, details: bool) -> dict:
     "What the report keeps beside the scores."
     out = {"details": {}}

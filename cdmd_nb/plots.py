@@ -17,7 +17,7 @@ from .schema import TableError
 __all__ = ['REAL', 'SYNTHETIC', 'plot_card', 'plot_shapes', 'plot_column', 'plot_trends', 'plot_pair', 'plot_privacy',
            'plot_losses', 'report_page']
 
-# %% ../nbs/11_plots.ipynb #e28cd453
+# %% ../nbs/11_plots.ipynb #d6f03cb4
 REAL, SYNTHETIC = "#2C8CC9", "#E8781E"
 _CIVIDIS = [[0, "#00224e"], [0.25, "#3b496c"], [0.5, "#7c7b78"], [0.75, "#bcae6c"], [1, "#fee838"]]
 _GROUND = {False: {"text": "#24292f", "grid": "#dfe3e8", "middle": "#f7f7f7", "paper": "#ffffff"},
@@ -27,7 +27,8 @@ def _template(dark: bool) -> dict:
     "Fonts, lines and colour scales for light or dark ground."
     c = _GROUND[dark]
     axis = dict(gridcolor=c["grid"], linecolor=c["grid"], zerolinecolor=c["grid"], tickcolor=c["grid"], automargin=True)
-    diverging = [[0, "#2166ac"], [0.25, "#5fa2ce"], [0.5, c["middle"]], [0.75, "#e79a5b"], [1, "#b35806"]]
+    colors = ["#8fc7ee", "#3f7fb5", c["middle"], "#b5661f", "#ffb066"] if dark else ["#2166ac", "#5fa2ce", c["middle"], "#e79a5b", "#b35806"]
+    diverging = [[i / 4, color] for i, color in enumerate(colors)]
     return {"layout": dict(font=dict(color=c["text"], family="system-ui, -apple-system, Segoe UI, Roboto, sans-serif", size=13),
                            paper_bgcolor=c["paper"], plot_bgcolor=c["paper"], colorway=[REAL, SYNTHETIC, "#5AA469", "#A06CB4", "#8C8C8C"],
                            xaxis=axis, yaxis=axis, colorscale=dict(diverging=diverging, sequential=_CIVIDIS),
@@ -35,6 +36,7 @@ def _template(dark: bool) -> dict:
                            margin=dict(l=60, r=20, t=90, b=50), legend=dict(orientation="h", y=1.02, yanchor="bottom", x=1, xanchor="right"),
                            title=dict(x=0, xanchor="left", xref="paper", y=1, yanchor="top", pad=dict(t=16), font=dict(size=16)))}
 
+# %% ../nbs/11_plots.ipynb #b8694c35
 def _safe(text, most: int = 32) -> str:
     "Text of unknown origin, shortened in the middle and escaped: plotly reads some HTML in its labels."
     text = str(text)
@@ -49,6 +51,7 @@ def _outline(edges: np.ndarray, shares: list[float]) -> tuple[np.ndarray, list[f
     "The outline of a histogram in percent, as x and y."
     return np.repeat(edges, 2)[1:-1], np.repeat(100 * np.array(shares), 2).tolist()
 
+# %% ../nbs/11_plots.ipynb #8b64ce3a
 def _figure(data: list, dark: bool, **layout):
     "A plotly figure in our colours."
     import plotly.graph_objects as go
@@ -91,7 +94,7 @@ def plot_shapes(report: Report,  # what `evaluate` returned
                    xaxis=dict(range=[low, 100], title_text=f"the axis starts at {low}" if low else ""), bargap=0.25,
                    yaxis=_ticks([_safe(c["name"]) for c in shown]) | dict(autorange="reversed", tickfont=dict(size=12)))
 
-# %% ../nbs/11_plots.ipynb #dda9ffd9
+# %% ../nbs/11_plots.ipynb #dafa4aa8
 def _stamp(days: float) -> str:
     "A date from days since 1970."
     return str(np.datetime64("1970-01-01", "ms") + np.timedelta64(round(days * 86_400_000), "ms"))
@@ -100,6 +103,7 @@ def _axis_values(column: dict, values: Iterable[float]) -> list:
     "Numbers of a column as plotly shall show them."
     return [_stamp(v) for v in values] if column["kind"] == "datetime" else list(values)
 
+# %% ../nbs/11_plots.ipynb #ac8d6297
 _LINES = {"real": dict(color=REAL, width=2), "synthetic": dict(color=SYNTHETIC, width=2, dash="dash")}
 
 def _number_traces(column: dict) -> list[dict]:
@@ -116,6 +120,7 @@ def _number_traces(column: dict) -> list[dict]:
                         hovertemplate="%{y} % of rows up to %{x}<extra>" + name + "</extra>"))
     return out
 
+# %% ../nbs/11_plots.ipynb #574e0e0d
 def _label_traces(column: dict) -> tuple[list[dict], list[str]]:
     "Bars of the labels of a categorical column, and the labels."
     p = column["profile"]
@@ -129,13 +134,14 @@ def _label_traces(column: dict) -> tuple[list[dict], list[str]]:
                         hovertemplate="%{customdata}: %{y:.2f} % of rows<extra>" + name + "</extra>"))
     return out, labels
 
-# %% ../nbs/11_plots.ipynb #26aca121
+# %% ../nbs/11_plots.ipynb #ff0e895a
 def _find(items: list[dict], name, what: str) -> dict:
     "The entry of that name."
     for item in items:
         if item["name"] == name: return item
     raise TableError(f"The report has no {what} '{name}'.")
 
+# %% ../nbs/11_plots.ipynb #d2667a52
 def plot_column(report: Report,  # what `evaluate` returned
                 name: str | int,  # which column
                 dark: bool = False,  # for dark ground
@@ -156,7 +162,7 @@ def plot_column(report: Report,  # what `evaluate` returned
                 bgcolor="#9aa3ad", font=dict(size=11, color="#111111"), showactive=False)
     return _figure(_number_traces(column), dark, **layout, xaxis=dict(title_text=under), updatemenus=[menu])
 
-# %% ../nbs/11_plots.ipynb #7a42b846
+# %% ../nbs/11_plots.ipynb #b0da7fa4
 def _matrices(report: Report) -> tuple[list, np.ndarray, np.ndarray, list]:
     "Names, strengths in real and synthetic rows, and what to say about every cell."
     names = [c["name"] for c in report.cells]
@@ -172,12 +178,14 @@ def _matrices(report: Report) -> tuple[list, np.ndarray, np.ndarray, list]:
             text[a][b] = f"<b>{_safe(names[a], 60)}</b><br><b>{_safe(names[b], 60)}</b><br>{detail}"
     return names, real, synthetic, text
 
+# %% ../nbs/11_plots.ipynb #4fd77dee
 def _bar(text: str, stacked: bool, second: bool = False) -> dict:
     "A colour bar to the right of the maps it belongs to."
     out = dict(thickness=12, title=dict(text=text, side="right"))
     if stacked: return out | (dict(len=0.28, y=0, yanchor="bottom") if second else dict(len=0.6, y=1, yanchor="top"))
     return out | dict(len=0.9, x=1.09 if second else 1.01)
 
+# %% ../nbs/11_plots.ipynb #a0714e7d
 def _three_maps(dark: bool, titles: list[str], maps: list[dict], axis: dict, side: float, stacked: bool, **layout):
     "Three heat maps side by side or below each other; the third has a colour scale of its own."
     from plotly.subplots import make_subplots
@@ -208,7 +216,7 @@ def plot_trends(report: Report,  # what `evaluate` returned
                        title_text="Relations between columns", coloraxis=dict(cmin=-1, cmax=1, cmid=0, colorbar=_bar("relation", stacked)),
                        coloraxis2=dict(cmin=-gap, cmax=gap, cmid=0, colorbar=_bar("difference", stacked, second=True)))
 
-# %% ../nbs/11_plots.ipynb #0539812e
+# %% ../nbs/11_plots.ipynb #3cc64311
 def _cell_names(report: Report, name) -> list[str]:
     "What to write at the cells of a column."
     entry = _find(report.cells, name, "column")
@@ -219,12 +227,14 @@ def _cell_names(report: Report, name) -> list[str]:
     names = [f"< {edges[0]}", *middle, f"≥ {edges[-1]}"] if edges else ["all"]
     return names + ["missing"] * entry["holes"]
 
+# %% ../nbs/11_plots.ipynb #2ba283f7
 def _joint_maps(pair: dict) -> list[np.ndarray]:
     "Real, synthetic and difference of a joint table, in percent of rows; first column down, second across."
     tables = [np.array(pair["joint"][k], float) for k in ("real", "synthetic")]
     real, synthetic = (100 * t / max(1, t.sum()) for t in tables)
     return [real, synthetic, synthetic - real]
 
+# %% ../nbs/11_plots.ipynb #157bf377
 def plot_pair(report: Report,  # what `evaluate` returned
               first: str | int,  # one column, downwards
               second: str | int,  # the other, across
@@ -287,7 +297,7 @@ def plot_losses(history: pd.DataFrame | Iterable[Mapping],  # one record per rep
     return _figure(data, dark, height=360, title_text="Training loss", hovermode="x unified", xaxis=dict(title_text=clock or "record"),
                    yaxis=dict(title_text="loss"))
 
-# %% ../nbs/11_plots.ipynb #85a88584
+# %% ../nbs/11_plots.ipynb #908d9891
 _STYLE = """
 :root { color-scheme: light dark; --text: #24292f; --ground: #ffffff; --line: #dfe3e8; --soft: #57606a; }
 @media (prefers-color-scheme: dark) { :root { --text: #e6e6e6; --ground: #15181d; --line: #3a3f47; --soft: #9aa3ad; } }
@@ -302,6 +312,7 @@ tr.total td { font-weight: 600; } tr.total td.text { font-weight: 400; }
 .scroll { overflow-x: auto; } select { font: inherit; max-width: 100%; } .plot { min-height: 200px; }
 """
 
+# %% ../nbs/11_plots.ipynb #1c0131a1
 _SCRIPT = """
 const page = JSON.parse(document.getElementById("figures").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -339,7 +350,7 @@ if (page.trends && page.start) { pair(...page.start); document.getElementById("t
 dark.addEventListener("change", () => Object.entries(drawn).forEach(([id, fig]) => draw(id, fig)));
 """
 
-# %% ../nbs/11_plots.ipynb #db8641aa
+# %% ../nbs/11_plots.ipynb #afb74b2e
 def _plain(figure) -> dict:
     "A figure as JSON data without its template, which the page chooses."
     data = json.loads(figure.to_json(engine="json"))
@@ -351,6 +362,7 @@ def _embedded(data) -> str:
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
+# %% ../nbs/11_plots.ipynb #5bc2bb23
 def _page_pairs(report: Report) -> dict:
     "Everything the page needs to draw any pair."
     place, out = {c["name"]: i for i, c in enumerate(report.cells)}, {}
@@ -361,6 +373,7 @@ def _page_pairs(report: Report) -> dict:
                                            "score": "" if p["score"] is None else f"  ·  Trend {100 * p['score']:.1f}"}
     return out
 
+# %% ../nbs/11_plots.ipynb #e22a8838
 def _page_data(report: Report) -> dict:
     "All figures and what is needed to draw the others on a click."
     out = {"templates": {"light": _template(False), "dark": _template(True)}, "card": _plain(plot_card(report)),
@@ -378,7 +391,7 @@ def _page_data(report: Report) -> dict:
     if report.privacy: out["privacy"] = _plain(plot_privacy(report))
     return out
 
-# %% ../nbs/11_plots.ipynb #3d6e6769
+# %% ../nbs/11_plots.ipynb #ce7eb2fc
 def _score_table(report: Report) -> str:
     "All scores with their meaning as an HTML table."
     show = lambda v: "–" if v is None or math.isnan(v) else f"{v:.2f}"
@@ -391,6 +404,7 @@ def _score_table(report: Report) -> str:
     head = "<tr><th>score</th><th class='n'>synthetic</th><th class='n'>ceiling</th><th class='n'>floor</th><th>what it says</th></tr>"
     return f"<div class='scroll'><table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table></div>"
 
+# %% ../nbs/11_plots.ipynb #a4857444
 def _sections(report: Report, data: dict) -> str:
     "The pictures of the page with a word on each."
     out = []
@@ -411,6 +425,7 @@ def _sections(report: Report, data: dict) -> str:
                    "rows were learned by heart.</p><div id='privacy' class='plot'></div>")
     return "".join(out)
 
+# %% ../nbs/11_plots.ipynb #4b5c1253
 _ROWS = {"train": "training rows", "test": "test rows", "synthetic": "synthetic rows"}
 _INTRO = (" The ceiling is what the real training rows themselves reach; the floor is what remains when every column of them is shuffled "
           "on its own.")

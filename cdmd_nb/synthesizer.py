@@ -24,7 +24,7 @@ from .training import Progress, TrainConfig, TrainResult, TrainTable, train
 # %% auto #0
 __all__ = ['EMBEDDED_CHECKPOINT', 'Synthesizer', 'fit', 'sample', 'impute', 'sample_to']
 
-# %% ../nbs/09_synthesizer.ipynb #0a6b768d
+# %% ../nbs/09_synthesizer.ipynb #c49c53bf
 def _best_device() -> torch.device:
     "A GPU if there is one."
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -65,7 +65,8 @@ class Synthesizer:
                        ) -> Synthesizer:
         "Load a checkpoint."
         if source is None and not EMBEDDED_CHECKPOINT.is_dir():
-            raise CheckpointError("This version of cdmd_nb carries no embedded checkpoint: name a folder or a Hub repository, or train from scratch with Synthesizer().")
+            raise CheckpointError("This version of cdmd_nb carries no embedded checkpoint: name a folder or a Hub repository, "
+                                  "or train from scratch with Synthesizer().")
         self = cls.__new__(cls)
         self._set(load_checkpoint(fetch_checkpoint(EMBEDDED_CHECKPOINT if source is None else source, revision, token)))
         self.encoder = TextEncoder(self.checkpoint.encoder)
@@ -80,7 +81,7 @@ class Synthesizer:
         import tempfile
         with tempfile.TemporaryDirectory() as folder: return push_checkpoint(self.save(Path(folder) / "model"), repo_id, private, token)
 
-# %% ../nbs/09_synthesizer.ipynb #01f54079
+# %% ../nbs/09_synthesizer.ipynb #d1feabf2
 def _prepare(self: Synthesizer, df: pd.DataFrame, schema: Schema, missing: str) -> tuple[FittedTable, TrainTable]:
     "Codec, embeddings and tensors of one table."
     codec = TableCodec.fit(df, schema, missing)
@@ -122,10 +123,11 @@ Synthesizer.fit = fit
 
 def _record(result: TrainResult | None, tables: list[str], config: TrainConfig) -> dict:
     "What a training run leaves in the checkpoint."
-    done = {} if result is None else {"steps": result.steps, "rows": result.rows, "minutes": round(result.seconds / 60, 2), "heldout": result.heldout, "ended": result.stopped}
+    done = {} if result is None else {"steps": result.steps, "rows": result.rows, "minutes": round(result.seconds / 60, 2),
+                                      "heldout": result.heldout, "ended": result.stopped}
     return {"date": datetime.date.today().isoformat(), "tables": tables, **done, "config": {k: v for k, v in asdict(config).items() if v is not None}}
 
-# %% ../nbs/09_synthesizer.ipynb #b2be1983
+# %% ../nbs/09_synthesizer.ipynb #ab4b0b93
 def _known(codec: TableCodec, cells: pd.DataFrame, holes: bool, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     "Fixed cells for the sampler: numbers with NaN and labels with MASK where free. With `holes`, an empty cell is held as missing."
     n, num_at, cat_at = len(cells), {c.name: j for j, c in enumerate(codec.numerical)}, {c.name: j for j, c in enumerate(codec.categorical)}
@@ -151,26 +153,30 @@ def _check_value(codec: TableCodec, name, value) -> pd.Series:
         if not column.missing: raise TableError(f"The column '{name}' is never missing in the training data.")
         return pd.Series([None], dtype=object) if column.type == "categorical" else _restored_empty(column)
     if column.type == "categorical":
-        if value not in column.domain: raise TableError(f"'{value}' is not a value of '{name}'; choose {_some([v for v in column.domain if v is not None], 20)}.")
+        choices = [v for v in column.domain if v is not None]
+        if value not in choices: raise TableError(f"'{value}' is not a value of '{name}'; choose {_some(choices, 20)}.")
         return pd.Series([value], dtype=object)
     return _check_number(codec, column, value)
 
-# %% ../nbs/09_synthesizer.ipynb #5ed98a9f
+# %% ../nbs/09_synthesizer.ipynb #09684e7a
 def _restored_empty(column: Column) -> pd.Series:
     "A missing cell of a numerical column."
-    return pd.Series([pd.NaT if column.dtype.startswith(("datetime", "timedelta")) else np.nan], dtype=column.dtype if column.dtype.startswith(("datetime", "timedelta")) else object)
+    is_time = column.dtype.startswith(("datetime", "timedelta"))
+    return pd.Series([pd.NaT], dtype=column.dtype) if is_time else pd.Series([np.nan], dtype=object)
 
 def _check_number(codec: TableCodec, column: Column, value) -> pd.Series:
     "One wanted number or date as a column of one row, if it lies in the observed range."
     is_time = column.dtype.startswith(("datetime", "timedelta"))
     try: cell = pd.Series([value], dtype=object if not is_time and column.dtype == "object" else column.dtype)
-    except (TypeError, ValueError) as e: raise TableError(f"'{value}' is not a value of '{column.name}', which holds {column.kind} values such as {column.domain[0]}.") from e
+    except (TypeError, ValueError) as e:
+        raise TableError(f"'{value}' is not a value of '{column.name}', which holds {column.kind} values such as {column.domain[0]}.") from e
     numbers, _ = _numbers(column, cell)
     ends = codec.maps[column.name].values
-    if not ends[0] <= numbers[0] <= ends[-1]: raise TableError(f"{value} lies outside the observed range of '{column.name}', {column.domain[0]} to {column.domain[1]}.")
+    if not ends[0] <= numbers[0] <= ends[-1]:
+        raise TableError(f"{value} lies outside the observed range of '{column.name}', {column.domain[0]} to {column.domain[1]}.")
     return cell
 
-# %% ../nbs/09_synthesizer.ipynb #279ff5c6
+# %% ../nbs/09_synthesizer.ipynb #3ad41917
 def _table(self: Synthesizer, name: str | None) -> FittedTable:
     "The table that is meant."
     if not self.tables: raise TableError("This model was not fitted on a table yet: call fit first.")
@@ -213,7 +219,9 @@ def impute(self: Synthesizer,
     num, cat = _known(fitted.codec, df[used], holes=False, seed=seed)
     schema = SchemaTensors.of(fitted.embedding, next(self.net.parameters()).device)
     made = fitted.codec.decode(*sample_rows(self.net, schema, len(df), seed=seed, known_num=num, known_cat=cat, **how)).set_axis(df.index)
-    return df.assign(**{str(c): df[c].where(df[c].notna(), made[c]) for c in used if df[c].isna().any()}) if all(isinstance(c, str) for c in used) else made
+    out = df.copy()
+    for c in used: out[c] = df[c].where(df[c].notna(), made[c])
+    return out
 
 Synthesizer.sample, Synthesizer.impute = sample, impute
 

@@ -48,7 +48,7 @@ class TrainTable:
         schema = SchemaTensors(s.table.to(device), s.columns.to(device), s.categories.to(device), s.sizes)
         return TrainTable(self.name, self.num.to(device), self.cat.to(device), schema)
 
-# %% ../nbs/07_training.ipynb #a887f238
+# %% ../nbs/07_training.ipynb #dbe7acde
 @dataclass(frozen=True)
 class TrainConfig:
     "How to train. Exactly one of minutes, steps and epochs is the budget."
@@ -57,7 +57,7 @@ class TrainConfig:
     epochs: float | None = None  # passes over all training rows
     batch_size: int = 256  # rows per step, over all processes
     optimizer: str = "muon"  # "muon" (matrices of the Transformer, AdamW for the rest) or "adamw" for everything, as in the paper
-    lr: float = 2e-3  # AdamW's learning rate; the paper's is 1e-4 with batches of 4096
+    lr: float = 5e-4  # AdamW's learning rate; the paper's is 1e-4 with batches of 4096
     muon_lr: float = 0.02  # Muon's
     weight_decay: float = 0.0  # AdamW's
     warmup: float = 0.05  # share of the budget in which the learning rate grows from 0
@@ -199,7 +199,7 @@ def _load_state(path: Path, optimizers: list) -> tuple[_Run, dict[str, dict[str,
         o.load_state_dict({"state": state, "param_groups": o.state_dict()["param_groups"]})
     return run, tensors
 
-# %% ../nbs/07_training.ipynb #312637d6
+# %% ../nbs/07_training.ipynb #1959da39
 @dataclass(frozen=True)
 class Progress:
     "What a person wants to know while training runs."
@@ -214,7 +214,8 @@ class Progress:
     def __str__(self) -> str:
         held = "" if self.heldout is None else f", held-out {self.heldout:.3f}"
         minutes, seconds = divmod(int(self.seconds_left), 60)
-        return f"{self.share:4.0%}  loss num {self.loss_num:.3f} cat {self.loss_cat:.3f}{held}  {self.rows_per_second:,.0f} rows/s  {minutes}:{seconds:02d} left"
+        loss = f"loss num {self.loss_num:.3f} cat {self.loss_cat:.3f}{held}"
+        return f"{self.share:4.0%}  {loss}  {self.rows_per_second:,.0f} rows/s  {minutes}:{seconds:02d} left"
 
 @dataclass(frozen=True)
 class TrainResult:

@@ -48,7 +48,8 @@ def test_columns_can_be_permuted():
     x_cat = torch.stack([torch.randint(-1, k, (20,)) for k in (4, 2, 6)], 1)
     p, q = [2, 0, 1], [1, 2, 0]
     parts = schema.categories.split([4, 2, 6])
-    other = SchemaTensors(schema.table, torch.cat([schema.columns[:3][p], schema.columns[3:][q]]), torch.cat([parts[j] for j in q]), tuple([4, 2, 6][j] for j in q))
+    columns, sizes = torch.cat([schema.columns[:3][p], schema.columns[3:][q]]), tuple([4, 2, 6][j] for j in q)
+    other = SchemaTensors(schema.table, columns, torch.cat([parts[j] for j in q]), sizes)
     num, h = net.encode(x_num, x_cat, t, net.context(schema))
     num_, h_ = net.encode(x_num[:, p], x_cat[:, q], t, net.context(other))
     torch.testing.assert_close(num[:, p], num_, atol=1e-5, rtol=0)
