@@ -580,8 +580,9 @@ def _body(data: bytes, layout: _Layout, job: _Job) -> bytes:
         job.note(f"{_plural(n, 'empty row')} at the end {'was' if n == 1 else 'were'} dropped.")
     return data[layout.start:end]
 
-# %% ../nbs/01_io.ipynb #5dddc04e
-_LEADING_ZERO = r"\s*[+-]?0\d+\s*"
+# %% ../nbs/01_io.ipynb #d12781e2
+_LEADING_ZERO = re.compile(r"\s*[+-]?0\d+\s*")
+_WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 
 def _table_of(characters: str) -> np.ndarray:
     "For each byte, whether it is one of `characters`."
@@ -606,11 +607,11 @@ def _zero_columns(body: bytes, d: _Dialect, step: int = 1 << 24) -> set[int] | N
         carry = len(cells) - int(starts[-1])
     return found
 
-# %% ../nbs/01_io.ipynb #b52b5022
+# %% ../nbs/01_io.ipynb #26248a13
 def _exact_ints(texts: pd.Series) -> pd.Series | None:
     "Whole numbers with holes, exactly; text when they do not fit; None when they are not whole numbers."
     present = texts.dropna()
-    if not present.str.fullmatch(r"\s*[+-]?\d+\s*").all(): return None
+    if not all(map(_WHOLE.fullmatch, present)): return None
     values = present.map(int)
     if not values.between(-2**63, 2**63 - 1).all(): return texts
     return pd.Series(pd.array(values, dtype="Int64"), index=present.index).reindex(texts.index)
@@ -624,28 +625,23 @@ def _repair_types(df: pd.DataFrame, body: bytes, d: _Dialect) -> pd.DataFrame:
     huge = lambda s: s.dtype.kind == "u" or s.dtype.kind == "f" and (s.abs().max() >= 2**53 or lowest)
     texts = _parse(body, d, df.shape[1], doubtful, dtype=str) if (doubtful := [c for c in numeric if zeros is None or c in zeros or huge(df[c])]) else {}
     for c in texts:
-        if texts[c].str.fullmatch(_LEADING_ZERO).any(): df[c] = texts[c]
+        if any(map(_LEADING_ZERO.fullmatch, texts[c].dropna())): df[c] = texts[c]
         elif huge(df[c]) and (exact := _exact_ints(texts[c])) is not None: df[c] = exact
     for c in df:
         if df[c].dtype == object and pd.api.types.infer_dtype(df[c], skipna=True) == "boolean": df[c] = df[c].astype("boolean")
     return df
 
-# %% ../nbs/01_io.ipynb #f6782aa0
-_DECIMAL_COMMA = r"\s*[+-]?(?:\d+|\d{1,3}(?:[. '\u00a0\u202f]\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?\s*"
-_MAYBE_THOUSAND = r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*"
-_DOT_THOUSAND = r"\s*[+-]?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)\s*"
+# %% ../nbs/01_io.ipynb #c8059f65
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?(?:\d+|\d{1,3}(?:[. '\u00a0\u202f]\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?\s*")
+_MAYBE_THOUSAND = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*")
+_DOT_THOUSAND = re.compile(r"\s*[+-]?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)\s*")
 
 def _comma_decimals(s: pd.Series) -> str:
     "Whether text cells are numbers with decimal commas: `yes`, `maybe` or `no`."
-    s, verdict = s.dropna(), "no"
-    parts = (s.head(1000), s)  # the first cells settle most columns at once
-    for part in parts:
-        if part.empty or not isinstance(part.iloc[0], str) or not part.str.fullmatch(_DECIMAL_COMMA).all(): return "no"
-    for part in parts:
-        commas = part[part.str.contains(",", regex=False)]
-        if not commas.str.fullmatch(_MAYBE_THOUSAND).all(): return "yes"
-        if len(commas): verdict = "maybe"
-    return verdict
+    cells = s.dropna().tolist()
+    if not cells or not isinstance(cells[0], str) or not all(map(_DECIMAL_COMMA.fullmatch, cells)): return "no"
+    commas = [c for c in cells if "," in c]
+    return "no" if not commas else "maybe" if all(map(_MAYBE_THOUSAND.fullmatch, commas)) else "yes"
 
 def _from_commas(s: pd.Series) -> pd.Series:
     "Numbers from text like `1 234,56`, where pandas does not know the thousands separator."
@@ -657,7 +653,7 @@ def _dotted_thousands(df: pd.DataFrame, body: bytes, d: _Dialect) -> list[int]:
     short = lambda s: s.abs().max() < 1000 and (s.round(3) == s).all() and (s % 1 != 0).any()
     columns = [c for c in df if df[c].dtype == "float64" and short(df[c].dropna())]
     texts = _parse(body, d, df.shape[1], columns, dtype=str) if columns else {}
-    return [c for c in columns if texts[c].dropna().str.fullmatch(_DOT_THOUSAND).all()]
+    return [c for c in columns if all(map(_DOT_THOUSAND.fullmatch, texts[c].dropna()))]
 
 # %% ../nbs/01_io.ipynb #63b484ab
 def _repair_commas(df: pd.DataFrame, body: bytes, d: _Dialect) -> tuple[pd.DataFrame, list[int]]:
@@ -820,7 +816,7 @@ def _excel_header(rows: list[list], job: _Job) -> list[list]:
     rows = rows[filled[titles]:]
     return _joined_header(rows, job) if _two_row_header(rows) else rows
 
-# %% ../nbs/01_io.ipynb #743a7906
+# %% ../nbs/01_io.ipynb #db8e3ba8
 def _cell_text(v: Any) -> str:
     "A cell of a mixed column as text, whole numbers without a point."
     return str(int(v)) if isinstance(v, float) and v.is_integer() else str(v)
@@ -838,7 +834,7 @@ def _excel_column(cells: list) -> pd.Series:
     if kinds <= {datetime, date}:
         try: return pd.to_datetime(s)
         except (ValueError, OverflowError): pass
-    return s if kinds == {str} else s.map(_cell_text, na_action="ignore")
+    return s.where(s.notna(), np.nan) if kinds == {str} else s.map(_cell_text, na_action="ignore").where(s.notna(), np.nan)
 
 # %% ../nbs/01_io.ipynb #6eef9e18
 def _pick_sheet(book: Any, job: _Job) -> Any:
@@ -993,7 +989,7 @@ def _write_parquet(df: pd.DataFrame, stream: IO[bytes]) -> None:
     try: pq.write_table(pa.Table.from_pandas(df, preserve_index=False), stream)
     except bad as e: raise TableError(f"some column has values that Parquet cannot hold ({e}).") from e
 
-# %% ../nbs/01_io.ipynb #867a2d39
+# %% ../nbs/01_io.ipynb #fac65a1e
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff\ud800-\udfff]|_(?=x[0-9A-Fa-f]{4}_)")
 
 def _excel_dates(s: pd.Series) -> pd.Series:
@@ -1004,23 +1000,22 @@ def _excel_dates(s: pd.Series) -> pd.Series:
             return s.astype(object).map(lambda v: v.to_pydatetime(), na_action="ignore")
     return s.astype(object).map(str, na_action="ignore")
 
-def _excel_value(v: Any, sheet: Any) -> Any:
-    "One value as a cell: text stays text, numbers keep all their digits."
-    from openpyxl.cell import WriteOnlyCell
-    kind = "n"
-    if isinstance(v, (bool, np.bool_)): return bool(v)
-    if isinstance(v, datetime) and v.tzinfo is None: return v
-    if isinstance(v, np.number): v = v.item()
-    if isinstance(v, int) or isinstance(v, float) and np.isfinite(v): v = str(v)
-    else: kind, v = "s", _ILLEGAL.sub(lambda m: f"_x{ord(m[0]):04X}_", str(v))
-    cell = WriteOnlyCell(sheet, v)
-    cell.data_type = kind
-    return cell
+def _excel_value(v: Any, make: Any) -> Any:
+    "One value as openpyxl takes it: text stays text, numbers keep all their digits; `make(value, type)` makes an explicit cell."
+    if isinstance(v, str):
+        v = _ILLEGAL.sub(lambda m: f"_x{ord(m[0]):04X}_", v)
+        return make(v, "s") if v[:1] in ("=", "#") else v
+    if isinstance(v, np.generic): v = v.item()
+    if v is None or isinstance(v, bool): return v
+    if isinstance(v, int): return v if abs(v) < 10**15 else make(str(v), "n")
+    if isinstance(v, float) and np.isfinite(v): return v if float(f"{v:.16g}") == v else make(repr(v), "n")
+    return v if isinstance(v, datetime) and v.tzinfo is None and v.year > 1900 else _excel_value(str(v), make)
 
-# %% ../nbs/01_io.ipynb #538a2f51
+# %% ../nbs/01_io.ipynb #5b6761e9
 def _write_excel(df: pd.DataFrame, stream: IO[bytes]) -> None:
     "A workbook with one sheet."
     from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
     if len(df) > 1_048_575 or df.shape[1] > 16_384:
         raise TableError(f"Excel holds 1,048,575 rows and 16,384 columns, this table has {len(df):,} and {df.shape[1]:,}: write CSV or Parquet.")
     if any((df.iloc[:, i].astype(object).map(lambda v: len(str(v)), na_action="ignore") > 32_767).any() for i in _texts(df)):
@@ -1028,9 +1023,12 @@ def _write_excel(df: pd.DataFrame, stream: IO[bytes]) -> None:
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Sheet1")
     columns = [_excel_dates(s) if pd.api.types.is_datetime64_any_dtype(s) else s for s in (df.iloc[:, i] for i in range(df.shape[1]))]
-    sheet.append([_excel_value(c, sheet) for c in df.columns])
-    for row in zip(*(s.astype(object).where(s.notna(), None) for s in columns), strict=True):
-        sheet.append([None if v is None else _excel_value(v, sheet) for v in row])
+    def make(value, kind):
+        cell = WriteOnlyCell(sheet, value)
+        cell.data_type = kind
+        return cell
+    sheet.append([_excel_value(c, make) for c in df.columns])
+    for row in zip(*(s.astype(object).where(s.notna(), None) for s in columns), strict=True): sheet.append([_excel_value(v, make) for v in row])
     book.save(stream)
 
 # %% ../nbs/01_io.ipynb #ba28478d

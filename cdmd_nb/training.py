@@ -48,7 +48,7 @@ class TrainTable:
         schema = SchemaTensors(s.table.to(device), s.columns.to(device), s.categories.to(device), s.sizes)
         return TrainTable(self.name, self.num.to(device), self.cat.to(device), schema)
 
-# %% ../nbs/07_training.ipynb #dbe7acde
+# %% ../nbs/07_training.ipynb #2c3d7a36
 @dataclass(frozen=True)
 class TrainConfig:
     "How to train. Exactly one of minutes, steps and epochs is the budget."
@@ -61,14 +61,14 @@ class TrainConfig:
     muon_lr: float = 0.02  # Muon's
     weight_decay: float = 0.0  # AdamW's
     warmup: float = 0.05  # share of the budget in which the learning rate grows from 0
-    decay: str = "cosine"  # "cosine": flat, then to zero at the end; "plateau": the paper's ×0.9 after 50 epochs without progress; "none"
-    flat: float = 0.3  # share of the budget before a cosine decay begins
+    decay: str = "cosine"  # "cosine": to zero at the end; "plateau": the paper's ×0.9 after 50 epochs without progress; "none"
+    flat: float = 0.0  # share of the budget before a cosine decay begins
     ema: float = 0.999  # decay of the averaged weights; 0 for none
     clip: float = 1.0  # largest gradient norm
     tau: float = 0.0  # tables are drawn with probability ∝ rows^tau
     freeze_encoder: bool = False  # few-shot mode: train all but the Transformer encoder
     holdout: float = 0.1  # share of rows (at most 1000 per table) kept to see when a table is being memorised; 0 for none
-    patience: int = 4  # looks at the held-out rows without progress before stopping
+    patience: int = 5  # looks at the held-out rows without progress before stopping
     seed: int = 0  # same seed, same run
     save_minutes: float = 3.0  # how often the state is saved
 

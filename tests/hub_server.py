@@ -1,19 +1,16 @@
 """A small Hugging Face Hub on loopback: what `huggingface_hub` asks for when it downloads a snapshot, creates a repository and uploads a folder."""
-import base64, hashlib, json, re, threading
+import base64, hashlib, json, re, socket, threading, time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import yaml
 
-_REPO = r"(?P<repo>[\w.-]+/[\w.-]+)"
+_REPO = r"(?P<repo>(?:[\w.-]+/)?[\w.-]+)"
 _AT = r"(?P<revision>[^/]+)"
 
 
 def _git_hash(data: bytes) -> str: return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-
-
-def _is_large(path: str) -> bool: return path.endswith(".safetensors")
 
 
 @dataclass
@@ -41,16 +38,20 @@ class Hub:
     """The server's state. `tokens` maps a token to (user, may write).
 
     `faults` maps a file's path to what is wrong when it is downloaded: "truncated" (a shorter body, announced as such), "cut" (the connection ends
-    in the middle, once) or "changed" (other bytes of the same length). `down` is a status code to answer everything with.
+    in the middle, once) or "changed" (other bytes of the same length). `down` is a status code to answer everything with, `mute` lets everybody wait.
+    `lfs` says whether weights are kept in the large file storage.
     """
     def __init__(self):
         self.repos: dict[str, Repo] = {}
         self.tokens: dict[str, tuple[str, bool]] = {"hf_owner": ("me", True), "hf_reader": ("you", False)}
         self.faults: dict[str, str] = {}
         self.down: int | None = None
+        self.mute = threading.Event()
+        self.lfs = True
         self.large: dict[str, bytes] = {}
         self.log: list[tuple[str, str]] = []
         self.leaked: list[str] = []
+        self.connections: list[socket.socket] = []
         self._servers = [ThreadingHTTPServer(("127.0.0.1", 0), handler) for handler in (_handler(self, _Api), _handler(self, _Storage))]
         self.endpoint, self.storage = (f"http://127.0.0.1:{s.server_port}" for s in self._servers)
 
@@ -65,6 +66,11 @@ class Hub:
         while self._servers:
             server = self._servers.pop()
             server.shutdown(); server.server_close()
+        for connection in self.connections:
+            try: connection.shutdown(socket.SHUT_RDWR)
+            except OSError: pass  # ended already
+
+    def is_large(self, path: str) -> bool: return self.lfs and path.endswith(".safetensors")
 
     def find(self, name: str, token: str, write: bool = False) -> Repo:
         "A repository, if the token may see it."
@@ -99,6 +105,10 @@ class _Base(BaseHTTPRequestHandler):
 
     def log_message(self, *_) -> None: pass
 
+    def setup(self) -> None:
+        super().setup()
+        self.hub.connections.append(self.connection)
+
     def _answer(self) -> None:
         address = urlsplit(self.path)
         self.query, self.where = parse_qs(address.query), unquote(address.path)
@@ -106,9 +116,11 @@ class _Base(BaseHTTPRequestHandler):
         self.body = self._read_chunks() if self.headers.get("Transfer-Encoding") == "chunked" else self.rfile.read(int(self.headers.get("Content-Length", 0)))
         try:
             if self.hub.down: raise _Refused(self.hub.down)
+            if self.hub.mute.is_set(): time.sleep(5)
             self.route(address.path)
         except _Refused as e:
             self.send(json.dumps({"error": e.message}).encode(), e.status, {"X-Error-Code": e.code, "X-Error-Message": e.message})
+        except ConnectionError: self.close_connection = True  # the client did not wait
 
     def _read_chunks(self) -> bytes:
         parts = []
@@ -167,7 +179,7 @@ class _Api(_Base):
         files = self.hub.snapshot(r, revision)[1] if r.commits else {}
         rows = [{"type": "file", "path": p, "size": len(b), "oid": _git_hash(b)} for p, b in files.items()]
         for row in rows:
-            if _is_large(row["path"]): row["lfs"] = {"oid": hashlib.sha256(files[row["path"]]).hexdigest(), "size": row["size"], "pointerSize": 130}
+            if self.hub.is_large(row["path"]): row["lfs"] = {"oid": hashlib.sha256(files[row["path"]]).hexdigest(), "size": row["size"], "pointerSize": 130}
         self.send_json(rows)
 
     def resolve(self, repo: str, revision: str, path: str) -> None:
@@ -176,7 +188,7 @@ class _Api(_Base):
         sha, files = self.hub.snapshot(r, revision)
         if path not in files: raise _Refused(404, "EntryNotFound", "Entry not found")
         body, headers = files[path], {"X-Repo-Commit": sha}
-        if _is_large(path):
+        if self.hub.is_large(path):
             oid = hashlib.sha256(body).hexdigest()
             self.hub.large[oid] = body
             return self.send(status=302, headers=headers | {"Location": f"{self.hub.storage}/{oid}/{path}", "X-Linked-Etag": f'"{oid}"',
@@ -208,9 +220,10 @@ class _Api(_Base):
     def preupload(self, repo: str, revision: str) -> None:
         r = self.hub.find(repo, self.token, write=True)
         there = r.commits.get(r.refs.get(revision), {})
-        oid = lambda p: (hashlib.sha256(there[p]).hexdigest() if _is_large(p) else _git_hash(there[p])) if p in there else None
+        oid = lambda p: (hashlib.sha256(there[p]).hexdigest() if self.hub.is_large(p) else _git_hash(there[p])) if p in there else None
+        mode = lambda p: "lfs" if self.hub.is_large(p) else "regular"
         paths = [f["path"] for f in json.loads(self.body)["files"]]
-        self.send_json({"files": [{"path": p, "uploadMode": "lfs" if _is_large(p) else "regular", "shouldIgnore": False, "oid": oid(p)} for p in paths]})
+        self.send_json({"files": [{"path": p, "uploadMode": mode(p), "shouldIgnore": False, "oid": oid(p)} for p in paths]})
 
     def batch(self, repo: str) -> None:
         self.hub.find(repo, self.token, write=True)

@@ -173,8 +173,9 @@ def test_a_checkpoint_with_other_files_beside_it_is_not_replaced(model, folder):
 def test_a_failure_while_writing_leaves_the_old_model(folder, monkeypatch, where):
     def fail(*_): raise OSError(28, "No space left on device")
     before = contents(folder)
-    monkeypatch.setattr(module, where, fail)
-    assert "(No space left on device): nothing was changed" in sentence(save_checkpoint, make(1), folder)
+    with monkeypatch.context() as broken:
+        broken.setattr(module, where, fail)
+        assert "(No space left on device): nothing was changed" in sentence(save_checkpoint, make(1), folder)
     assert contents(folder) == before and [p.name for p in folder.parent.iterdir()] == ["model"]
     load_checkpoint(folder)
 
@@ -256,7 +257,8 @@ def test_a_config_that_lies(folder, changes, words):
     assert words in sentence(load_checkpoint, folder)
 
 
-@pytest.mark.parametrize("name", ["../evil.json", "/etc/passwd.json", "tables/../../x.json", "a\\b.json", "model.pkl", "x/y.json", "tables/a/b/c.json", "x.json\n"])
+@pytest.mark.parametrize("name", ["../evil.json", "/etc/passwd.json", "tables/../../x.json", "a\\b.json", "model.pkl", "x/y.json", "tables/a/b/c.json",
+                                  "x.json\n"])
 def test_names_of_files_that_lead_out(folder, name):
     files = json.loads((folder / "config.json").read_text())["files"]
     rewrite(folder, files={name: "0", **files})
@@ -303,8 +305,11 @@ def test_links_out_of_the_folder_are_refused(folder, tmp_path):
         shutil.copytree(outside / name, inside) if (outside / name).is_dir() else shutil.copy(outside / name, inside)
     (folder / "loop").symlink_to(folder / "loop")
     load_checkpoint(folder)
+    (folder / "loop").unlink()
     hiding = tmp_path / "snapshots"
+    hiding.mkdir()
     shutil.move(folder, hiding / "model")
+    load_checkpoint(hiding / "model")
     (hiding / "model" / "secret").symlink_to(tmp_path / "outside" / "config.json")
     assert "leads out" in sentence(load_checkpoint, hiding / "model")
 
@@ -347,8 +352,8 @@ def test_tables_that_do_not_fit(folder):
         assert re.search("do not fit|damaged", sentence(load_checkpoint, folder))
     save_file(good, words)
     codec = json.loads((place / "codec.json").read_text())
-    changes = [{"maps": codec["maps"][1:]}, {"format": 99}, {"row_numbers": [["id", {"prefix": "", "width": 10**10, "start": 1}]]}, {"flags": 5}, {"schema": {}},
-               {"maps": ["x"] * len(codec["maps"])}]
+    changes = [{"maps": codec["maps"][1:]}, {"format": 99}, {"row_numbers": [["id", {"prefix": "", "width": 10**10, "start": 1}]]}, {"flags": 5},
+               {"schema": {}}, {"maps": ["x"] * len(codec["maps"])}]
     for change in changes:
         (place / "codec.json").write_text(json.dumps(codec | change))
         rewrite(folder)
@@ -361,7 +366,8 @@ def test_missing_and_changed_files(folder):
     good = weights.read_bytes()
     for bad in (good[:-100], good[:-1] + bytes([good[-1] ^ 1]), b""):
         weights.write_bytes(bad)
-        assert sentence(load_checkpoint, folder) == "model.safetensors of 'model' is not the file that was saved (it is truncated or was changed): fetch it again."
+        assert sentence(load_checkpoint, folder) == (
+            "model.safetensors of 'model' is not the file that was saved (it is truncated or was changed): fetch it again.")
     weights.unlink()
     assert sentence(load_checkpoint, folder) == "'model' is incomplete: model.safetensors is missing."
     (folder / "config.json").unlink()
@@ -396,6 +402,16 @@ def test_push_again(hub, folder, tmp_path):
     assert list(load_checkpoint(fetch_checkpoint("me/model")).tables) == ["Other"]
 
 
+def test_push_through_the_pipeline_of_xet(hub, folder, monkeypatch, tmp_path):
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", False)
+    hub.lfs = False
+    for c in (make(1), make(2, ("Other",))):
+        push_checkpoint(save_checkpoint(c, folder), "me/model", token="hf_owner")
+        repo = hub.repos["me/model"]
+        assert repo.commits[repo.refs["main"]] == contents(folder)
+        assert_same(c, load_checkpoint(fetch_checkpoint("me/model")))
+
+
 def test_push_with_a_token_from_the_usual_places(hub, folder, monkeypatch):
     Path(constants.HF_TOKEN_PATH).parent.mkdir(parents=True)
     Path(constants.HF_TOKEN_PATH).write_text("hf_owner")
@@ -416,7 +432,6 @@ def test_push_that_fails(hub, folder, published, monkeypatch):
     hub.down = 500
     assert sentence(push_checkpoint, folder, "me/model", token="hf_owner") == "The Hub answered with error 500 when asked for 'me/model': try again later."
     assert len(published.commits) == 1
-    monkeypatch.undo()
 
 
 def test_push_of_what_is_no_checkpoint(hub, folder):
@@ -433,7 +448,19 @@ def test_no_network_and_nothing_cached(hub, folder):
     assert "cannot be reached" in sentence(fetch_checkpoint, "me/model", "0" * 40)
     assert sentence(push_checkpoint, folder, "me/model", token="hf_owner") == (
         "The Hub cannot be reached (ConnectError), so 'me/model' was not uploaded: check the connection.")
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 8
+
+
+def test_a_hub_that_does_not_answer(hub, published, folder, monkeypatch):
+    place = fetch_checkpoint("me/model")
+    monkeypatch.setattr(module, "_PATIENCE", 0.2)
+    hub.mute.set()
+    start = time.monotonic()
+    assert fetch_checkpoint("me/model") == place
+    assert sentence(fetch_checkpoint, "me/other") == (
+        "'me/other' is not in the local cache and the Hub cannot be reached (ReadTimeout): check the connection.")
+    assert "cannot be reached (ReadTimeout)" in sentence(push_checkpoint, folder, "me/model", token="hf_owner")
+    assert time.monotonic() - start < 8
 
 
 def test_cached_and_offline(hub, model, published, monkeypatch):
@@ -450,7 +477,7 @@ def test_cached_and_offline(hub, model, published, monkeypatch):
     hub.stop()
     assert fetch_checkpoint("me/model") == place and fetch_checkpoint("me/model", published.refs["main"]) == place
     assert "cannot be reached" in sentence(fetch_checkpoint, "me/model", "v1")
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 8
     assert_same(model, load_checkpoint(place))
 
 
@@ -485,8 +512,8 @@ def test_wrong_names(hub, published):
     missing = "There is no repository '{}' on the Hub, or it is private: check the name, or log in with `hf auth login`."
     for name in ("me/modell", "nobody"): assert sentence(fetch_checkpoint, name) == missing.format(name)
     assert sentence(fetch_checkpoint, "me/modell", token="hf_owner") == missing.format("me/modell")
-    for name in ("not a name at all!", "a/b/c", "../x", "", "x" * 300, "nul\0"):
-        if name: assert "is neither a folder nor a repository name like 'owner/name'" in sentence(fetch_checkpoint, name[:200])
+    for name in ("not a name at all!", "a/b/c", "../x", "x" * 200, "nul\0"):
+        assert sentence(fetch_checkpoint, name) == f"'{name}' is neither a folder nor a repository name like 'owner/name'."
 
 
 def test_private_and_gated(hub, model, published, monkeypatch):
@@ -516,9 +543,10 @@ def test_a_cut_connection_is_taken_up_again(hub, model, published):
     assert not hub.faults and not hub.leaked
 
 
-@pytest.mark.parametrize("path, words", [("model.safetensors", "model.safetensors of 'me/model' is not the file that was saved (it is truncated or was changed)"),
-                                         ("tables/customers/codec.json", "tables/customers/codec.json of 'me/model' is not the file that was saved"),
-                                         ("config.json", "config.json of 'me/model' is damaged")])
+@pytest.mark.parametrize("path, words", [
+    ("model.safetensors", "model.safetensors of 'me/model' is not the file that was saved (it is truncated or was changed)"),
+    ("tables/customers/codec.json", "tables/customers/codec.json of 'me/model' is not the file that was saved"),
+    ("config.json", "config.json of 'me/model' is damaged")])
 def test_changed_download(hub, model, published, path, words):
     hub.faults[path] = "changed"
     assert words in sentence(fetch_checkpoint, "me/model")
@@ -563,18 +591,21 @@ def test_blobs_that_repositories_share(hub, model, published):
 
 
 SCRIPT = """
-import sys, time
-from cdmd_nb.synthesizer import Synthesizer
+import time
+from cdmd_nb.checkpoint import fetch_checkpoint, load_checkpoint
+from cdmd_nb.denoiser import SchemaTensors
+from cdmd_nb.sampler import sample_rows
 start = time.monotonic()
-syn = Synthesizer.from_pretrained("me/model")
-print(syn.sample(20, table="Customers", steps=3).to_csv())
-assert time.monotonic() - start < 10
+c = load_checkpoint(fetch_checkpoint("me/model"))
+assert time.monotonic() - start < 15
+t = c.tables["Customers"]
+print(t.codec.decode(*sample_rows(c.net, SchemaTensors.of(t.embedding, "cpu"), 20, steps=3)).to_csv())
 """
 
 
 def test_a_session_of_its_own_online_then_offline(hub, model, published, tmp_path):
     published.private = True
-    home = {"HF_HOME": str(tmp_path / "fresh"), "CDMD_CACHE": str(tmp_path / "cache"), "HF_HUB_DISABLE_XET": "1", "OMP_NUM_THREADS": "1"}
+    home = {"HF_HOME": str(tmp_path / "fresh"), "HF_HUB_DISABLE_XET": "1", "OMP_NUM_THREADS": "1"}
     env = {k: v for k, v in os.environ.items() if not k.startswith("HF_")} | home | {"HF_ENDPOINT": hub.endpoint}
     run = lambda **more: subprocess.run([sys.executable, "-c", SCRIPT], env=env | more, capture_output=True, text=True, timeout=120)
     online = run(HF_TOKEN="hf_owner")
@@ -583,4 +614,4 @@ def test_a_session_of_its_own_online_then_offline(hub, model, published, tmp_pat
     hub.stop()
     offline = run(HF_HUB_OFFLINE="1")
     assert offline.returncode == 0, offline.stderr
-    assert offline.stdout == online.stdout and asked > 5
+    assert offline.stdout == online.stdout == rows(model).to_csv() + "\n" and asked > 5

@@ -705,6 +705,7 @@ def test_excel_special_cells():
                         "c": pd.Categorical(["u", None])})
     got = back(odd, "a.xlsx")
     assert got.iloc[0].tolist() == ["2024-01-02 03:04:05+01:00", "1815-06-18 00:00:00", "2024-01-02 03:04:05.000001", "inf", "1 days 00:00:00", "1.5", "u"]
+    assert back(pd.DataFrame({"d": pd.Series([datetime(1815, 6, 18), "x"], dtype=object)}), "a.xlsx")["d"].tolist() == ["1815-06-18 00:00:00", "x"]
     assert got.loc[1, ["z", "old", "fine", "delta", "c"]].isna().all()
 
 
