@@ -147,7 +147,7 @@ class TableCodec:
         "Number of labels of each categorical variable, missing included."
         return [len(c.domain) for c in self.categorical]
 
-# %% ../nbs/02_codec.ipynb #731a1611
+# %% ../nbs/02_codec.ipynb #228d8eee
 def _fit_numerical(column: Column, values: pd.Series, impute: bool) -> tuple[Column, QuantileMap | None, float]:
     "A numerical column with the range of these rows, its quantiles (None: nothing to learn) and its mean."
     numbers, missing = _numbers(column, values)
@@ -165,8 +165,10 @@ def _fit_categorical(column: Column, values: pd.Series) -> tuple[Column, int]:
     labels = _vocabulary(values[~missing])
     column = column.replace(domain=labels, missing=float(missing.mean()), distinct=len(labels))
     full = column.replace(domain=labels + (None,)) if missing.any() else column
-    counts = np.bincount(_codes(full, values)[0], minlength=1)
-    return full, int(counts.argmax())
+    codes = _codes(full, values)[0]
+    if (codes < 0).any():  # pandas takes texts that differ after a NUL character for the same
+        raise TableError(f"Column '{column.name}' holds labels with NUL characters that cannot be told apart: clean them first.")
+    return full, int(np.bincount(codes, minlength=1).argmax())
 
 # %% ../nbs/02_codec.ipynb #d6b4dd2a
 def _codes(column: Column, values: pd.Series) -> tuple[np.ndarray, np.ndarray]:

@@ -349,7 +349,7 @@ def _fit(rows: list[list[str]]) -> tuple[float, int, int]:
     fit = float(np.mean([1 if c == width else 0.5 if c > 1 else 0 for c in counts])) if counts else 1.0
     return fit * (0.8 if any(rows[:above]) else 1) * (0.9 if short_header else 1), above, width
 
-# %% ../nbs/01_io.ipynb #abd77d7e
+# %% ../nbs/01_io.ipynb #85ae7f6f
 _COMMA_NUMBER = re.compile(r"\s*[+-]?[\d. '\u00a0\u202f]*,\d+(?:[eE][+-]?\d+)?\s*")
 _LEFTOVER = re.compile(r"[;\t|]|,(?! )")
 
@@ -360,8 +360,10 @@ def _clean(rows: list[list[str]]) -> float:
 
 def _dialects(text: str, delimiters: str) -> list[_Dialect]:
     "What to try: each delimiter, with single quotes, backslashes or quotes without meaning only where the text has them."
-    ways = [_Dialect()] + [_Dialect(escapechar="\\")] * ('\\"' in text)
-    ways += [_Dialect(quotechar="'")] * bool(re.search(r"(^|[,;\t|\n\r])'", text)) + [_Dialect(quoting=csv.QUOTE_NONE)] * ('"' in text)
+    ways, starts = [_Dialect()], set(re.findall(r"(?:^|[,;\t|\n\r])([\"'])", text))
+    if re.search(r'\\"[^,;\t|\r\n"]', text): ways.append(_Dialect(escapechar="\\"))
+    if starts == {"'"}: ways.append(_Dialect(quotechar="'"))
+    if '"' in starts: ways.append(_Dialect(quoting=csv.QUOTE_NONE))
     tries = [d._replace(delimiter=s) for d in ways for s in delimiters if s in text]
     return [d for d in tries if d.quoting != csv.QUOTE_NONE or _slow_counts(text.encode(), _Dialect(d.delimiter)) is None]
 

@@ -120,6 +120,11 @@ def test_what_does_not_fit_is_handled_and_reported():
     with pytest.raises(TableError, match="lacks the column 'x'"): codec.encode(df.drop(columns="x"))
 
 
+def test_labels_that_differ_in_nul_characters_are_refused():
+    df = pd.DataFrame({"c": ["a", "", "\0"] * 9})
+    with pytest.raises(TableError, match="NUL characters"): TableCodec.fit(df, infer_schema(df))
+
+
 def test_fitted_on_training_rows_only():
     df = pd.DataFrame({"c": ["a", "b"] * 50 + ["rare"], "x": list(range(100)) + [10**6]})
     codec = TableCodec.fit(df.head(100), infer_schema(df))

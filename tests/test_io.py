@@ -682,6 +682,11 @@ def test_a_single_column_reads_back(values, name, kind):
     same(back(df, kind), df)
 
 
+@pytest.mark.parametrize("values", [["|", "\r'"], ["a;b;c", "'x'"], ['\\"', "|"], [",", '"', "\\"], ["# x", "a,b,c", "d,e,f", "g,h,i"]])
+def test_odd_single_columns_read_back(values):
+    for name in ("|", "a,b,c", "'q'", "x"): same(back(pd.DataFrame({name: ["word", *values]}), "a.csv"), pd.DataFrame({name: ["word", *values]}))
+
+
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_excel_keeps_all_digits(values): assert back(pd.DataFrame({"a": values}), "a.xlsx")["a"].tolist() == values
 

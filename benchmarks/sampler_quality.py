@@ -1,0 +1,46 @@
+"""Quality against network calls: the paper's sampler and the fast one, on one and the same fitted model.
+
+    CDMD_DATA=… python benchmarks/sampler_quality.py MODEL_FOLDER --dataset adult [--rows 4000] [--out benchmarks/sampler_quality.csv]
+
+MODEL_FOLDER is a model fitted on the first half of a seeded shuffle of the dataset (`cdmd fit`); scores are taken against the other half.
+"""
+import argparse, json, logging, os, time
+from pathlib import Path
+
+import numpy as np, pandas as pd, torch
+
+from cdmd_nb import Synthesizer, evaluate, read_table
+
+
+def halves(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame, dict]:
+    "Training half, test half and metadata of one of the seven datasets."
+    folder = Path(os.environ["CDMD_DATA"])
+    df, meta = read_table(folder / f"{dataset}.csv.gz"), json.loads((folder / f"{dataset}.json").read_text())
+    order = np.random.default_rng(0).permutation(len(df))
+    return tuple(df.iloc[part].reset_index(drop=True) for part in (order[:len(df) // 2], order[len(df) // 2:])) + (meta,)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--dataset", default="adult")
+    parser.add_argument("--rows", type=int, default=4000)
+    parser.add_argument("--runs", nargs="+", default=["fast:28", "fast:20", "paper:50", "paper:120"])
+    parser.add_argument("--out", default=None)
+    args = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    train, test, meta = halves(args.dataset)
+    syn, lines = Synthesizer.from_pretrained(args.model), []
+    for run in args.runs:
+        method, steps = run.split(":")
+        start = time.process_time()
+        rows = syn.sample(args.rows, method=method, steps=int(steps))
+        seconds = time.process_time() - start
+        report = evaluate(train, test, rows, syn.schema, meta["target"], references=False, details=False, threads=torch.get_num_threads())
+        scores = {k: round(v, 2) for k, v in report.summary.items() if v is not None}
+        lines.append({"sampler": method, "steps": int(steps), "rows_per_cpu_s": round(args.rows / seconds, 1)} | scores)
+        print(lines[-1], flush=True)
+        if args.out: pd.DataFrame(lines).to_csv(args.out, index=False)
+
+
+if __name__ == "__main__": main()
