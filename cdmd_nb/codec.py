@@ -272,11 +272,11 @@ def encode(self: TableCodec,
 
 TableCodec.encode = encode
 
-# %% ../nbs/02_codec.ipynb #c215e1a2
+# %% ../nbs/02_codec.ipynb #8e9b0b75
 def _decode_numerical(self: TableCodec, column: Column, z: np.ndarray) -> np.ndarray:
     "Numbers of one column from normal variates, as the column writes them."
     numbers, f, qmap = self.maps[column.name].from_normal(z), column.format, self.maps[column.name]
-    if isinstance(f, DateFormat) and f.step > 1: numbers = numbers // f.step * f.step
+    if isinstance(f, DateFormat) and f.step > 1: numbers = (numbers + f.step // 2) // f.step * f.step
     elif isinstance(f, NumberFormat) and f.places is not None and numbers.dtype.kind == "f":
         with np.errstate(over="ignore", invalid="ignore"): rounded = np.round(numbers, f.places)
         numbers = np.where(np.isfinite(rounded), rounded, numbers)

@@ -120,6 +120,13 @@ def test_what_does_not_fit_is_handled_and_reported():
     with pytest.raises(TableError, match="lacks the column 'x'"): codec.encode(df.drop(columns="x"))
 
 
+def test_many_different_dates_come_back():
+    days = np.datetime64("2010-01-01") + rng.integers(0, 6000, 30_000)
+    df = pd.DataFrame({"text": days.astype(str), "stamp": days.astype("datetime64[s]") + rng.integers(0, 86_400, 30_000)})
+    codec, back = round_trip(df)
+    pd.testing.assert_frame_equal(back, df)
+
+
 def test_labels_that_differ_in_nul_characters_are_refused():
     df = pd.DataFrame({"c": ["a", "", "\0"] * 9})
     with pytest.raises(TableError, match="NUL characters"): TableCodec.fit(df, infer_schema(df))
