@@ -225,7 +225,7 @@ def impute(self: Synthesizer,
 
 Synthesizer.sample, Synthesizer.impute = sample, impute
 
-# %% ../nbs/09_synthesizer.ipynb #32b0fa73
+# %% ../nbs/09_synthesizer.ipynb #1e8d25fb
 def sample_to(self: Synthesizer,
               folder: str | Path,  # gets part-00000.parquet, …
               n: int,  # rows in all
@@ -235,8 +235,8 @@ def sample_to(self: Synthesizer,
              ) -> list[Path]:  # the parts this process wrote
     "Write synthetic rows as Parquet parts, one per process."
     import pyarrow as pa, pyarrow.parquet as pq
-    from accelerate import PartialState
-    state, blocks = PartialState(), -(-n // BLOCK)
+    from accelerate import Accelerator
+    state, blocks = Accelerator(), -(-n // BLOCK)
     first, last = (blocks * (state.process_index + k) // state.num_processes for k in (0, 1))
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
