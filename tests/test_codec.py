@@ -26,7 +26,7 @@ def assert_same(back, df, schema, rtol):
         old, new = df[c.name].reset_index(drop=True), back[c.name]
         assert str(new.dtype) == str(old.dtype), (c, old.dtype, new.dtype)
         if c.type == "categorical":
-            old = old.where(~_is_missing(old), np.nan if old.dtype == object else old)
+            if old.dtype == object or old.dtype.kind == "f": old = old.where(~_is_missing(old), np.nan)
             assert [type(v) for v in new[new.notna()]] == [type(v) for v in old[old.notna()].tolist()] or new.dtype != object
             pd.testing.assert_series_equal(new.astype(object), old.astype(object), check_names=False)
         else:
