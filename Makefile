@@ -1,10 +1,10 @@
-# Two commands for a newcomer: `make app` and `make test`. Both set up everything they need, once.
+# `make test` sets up everything it needs, once; `make app` comes with the app.
 PYTHON ?= python3
 BIN := .venv/bin
 CDMD_DATA ?= $(wildcard data/eval)
 export CDMD_DATA
 
-.PHONY: test app lint export clean-notebooks long-test clean
+.PHONY: test lint export long-test clean
 
 $(BIN)/.installed: requirements.txt tests/requirements.txt settings.ini setup.py
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
