@@ -16,19 +16,12 @@ app = typer.Typer(help="Good synthetic data from anybody's table.", no_args_is_h
 # %% auto #0
 __all__ = ['app', 'main', 'fit', 'sample', 'info', 'push', 'evaluate']
 
-# %% ../nbs/16_cli.ipynb #a1814ed7
-def _user_errors() -> tuple[type[Exception], ...]:
-    "The errors that are a sentence for the user, not a bug."
-    from cdmd_nb.checkpoint import CheckpointError
-    from cdmd_nb.schema import TableError
-    from cdmd_nb.text import EncoderError
-    from cdmd_nb.training import TrainingError
-    return TableError, CheckpointError, EncoderError, TrainingError
-
+# %% ../nbs/16_cli.ipynb #afed574d
 def main() -> None:
     "The `cdmd` command."
     try: app()
-    except _user_errors() as e:
+    except Exception as e:
+        if not type(e).__module__.startswith("cdmd_nb."): raise
         print(f"cdmd: {e}", file=sys.stderr)
         sys.exit(1)
 
@@ -41,7 +34,7 @@ def _say(data: dict, as_json: bool) -> None:
     "A result, for people or for scripts."
     print(json.dumps(data, ensure_ascii=False) if as_json else "\n".join(f"{k}: {v}" for k, v in data.items()))
 
-# %% ../nbs/16_cli.ipynb #02927e2d
+# %% ../nbs/16_cli.ipynb #81da2822
 @app.command(epilog="Example: cdmd fit loans.csv --out my-model --minutes 5 --type zip=categorical")
 def fit(
     table: Annotated[str, typer.Argument(help="CSV, TSV, Parquet or Excel file.")],
@@ -61,12 +54,12 @@ def fit(
     "Learn a table and save the model."
     from cdmd_nb.io import read_table
     from cdmd_nb.schema import infer_schema
-    from cdmd_nb.synthesizer import EMBEDDED_CHECKPOINT, Synthesizer
     df = read_table(table)
     for note in df.attrs.get("notes", []): print(f"note: {note}", file=sys.stderr)
     schema = infer_schema(df, name or Path(table).name.split(".")[0], description, types=_pairs(type, "--type"))
     for c in schema:
         if c.ignored: print(f"note: column '{c.name}' is ignored: {c.reason}.", file=sys.stderr)
+    from cdmd_nb.synthesizer import EMBEDDED_CHECKPOINT, Synthesizer
     start_new = scratch or (checkpoint is None and not EMBEDDED_CHECKPOINT.is_dir())
     syn = Synthesizer(size, seed=seed) if start_new else Synthesizer.from_pretrained(checkpoint)
     syn.fit(df, schema, minutes=minutes, epochs=epochs, seed=seed, state_path=resume)

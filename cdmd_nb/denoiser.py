@@ -258,18 +258,19 @@ def masked_nll(self: Denoiser,
 
 Denoiser.masked_nll = masked_nll
 
-# %% ../nbs/05_denoiser.ipynb #1d60cdb3
+# %% ../nbs/05_denoiser.ipynb #fcb8065c
 def forward(self: Denoiser,
             noisy_num: Tensor,  # (B, n_num) noisy numbers
             noisy_cat: Tensor,  # (B, n_cat) labels, MASK where masked
             x_num: Tensor,  # (B, n_num) clean numbers
             x_cat: Tensor,  # (B, n_cat) clean labels
             t: Tensor,  # (B,) times
+            importance: Tensor,  # (B,) of each row
             schema: SchemaTensors,  # the words of the table
            ) -> tuple[Tensor, Tensor]:  # the numerical and the categorical loss
     "The two parts of the mixed-type loss of a batch of rows."
     ctx, masked = self.context(schema), noisy_cat == MASK
     pred, h = self.encode(noisy_num, noisy_cat, t, ctx)
-    return mixed_loss(pred, x_num, self.masked_nll(h, x_cat, masked, ctx), masked, t, self.schedule)
+    return mixed_loss(pred, x_num, self.masked_nll(h, x_cat, masked, ctx), masked, t, self.schedule, importance)
 
 Denoiser.forward = forward

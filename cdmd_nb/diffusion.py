@@ -12,7 +12,7 @@ from torch import Tensor
 
 # %% auto #0
 __all__ = ['MASK', 'Schedule', 'add_noise', 'step_transition', 'reverse_posterior', 'preconditioning', 'mixed_loss',
-           'sample_times']
+           'sample_times', 'training_noise']
 
 # %% ../nbs/04_diffusion.ipynb #7bf4aa72
 @dataclass(frozen=True)
@@ -101,19 +101,20 @@ def preconditioning(t: Tensor,  # (B,) times
     total = sigma ** 2 + data ** 2
     return data ** 2 / total, sigma * data / total.sqrt(), total.rsqrt()
 
-# %% ../nbs/04_diffusion.ipynb #95b3d07e
+# %% ../nbs/04_diffusion.ipynb #fa4295ab
 def mixed_loss(pred_num: Tensor,  # (B, n_num) predicted clean numbers
                x_num: Tensor,  # (B, n_num) clean numbers
                nll: Tensor,  # (M,) negative log probability of the true label in each masked cell
                masked: Tensor,  # (B, n_cat) bool: which cells are masked; M of them
                t: Tensor,  # (B,) times
                schedule: Schedule,  # weights at time t
+               importance: Tensor | None = None,  # (B,) of each row, where rows were not noised by the kernels alone
               ) -> tuple[Tensor, Tensor]:  # the numerical and the categorical part, each a scalar
     "The paper's mixed-type loss, averaged over rows; their sum is what training minimises."
-    zero = pred_num.sum() * 0
-    num = (schedule.num_weight(t)[:, None] * (pred_num - x_num) ** 2).mean() if x_num.shape[1] else zero
+    zero, importance = pred_num.sum() * 0, torch.ones_like(t) if importance is None else importance
+    num = ((importance * schedule.num_weight(t))[:, None] * (pred_num - x_num) ** 2).mean() if x_num.shape[1] else zero
     if masked.shape[1] == 0: return num, zero
-    weight = schedule.cat_weight(t)[:, None].expand(masked.shape)[masked]
+    weight = (importance * schedule.cat_weight(t))[:, None].expand(masked.shape)[masked]
     return num, (weight * nll).sum() / masked.numel() + zero
 
 # %% ../nbs/04_diffusion.ipynb #4ef7e0a1
@@ -126,3 +127,24 @@ def sample_times(n: int,  # rows
     strata = torch.randperm(n, generator=generator, device=device)
     u = (strata + torch.rand(n, generator=generator, device=device)) / n
     return lowest + (1 - lowest) * u
+
+# %% ../nbs/04_diffusion.ipynb #8c160bfd
+def training_noise(x_num: Tensor,  # (B, n_num) clean numbers, normalised
+                   x_cat: Tensor,  # (B, n_cat) clean labels, as indices
+                   t: Tensor,  # (B,) times
+                   schedule: Schedule,  # how much noise at time t
+                   generator: torch.Generator | None = None,  # source of randomness
+                  ) -> tuple[Tensor, Tensor, Tensor]:  # noisy numbers; labels, some of them MASK; importance (B,) of the rows
+    "Noise rows so that `mixed_loss`, given the importance of each row, has the same mean and less variance."
+    noisy_num, noisy_cat = add_noise(x_num, x_cat, t, schedule, generator)
+    n, half = x_cat.shape[1], 0.5 if x_num.shape[1] else 1.0
+    if not n: return noisy_num, noisy_cat, torch.ones_like(t)
+    u, coin = torch.rand(2, len(t), 1, generator=generator, device=t.device, dtype=torch.float64)
+    alpha = schedule.alpha(t).double()[:, None]
+    some = 1 - alpha ** n
+    first = (torch.log1p(-u * some) / alpha.log()).clamp(0, n - 1).long()
+    column = torch.arange(n, device=t.device)
+    free = noisy_cat == MASK
+    masked = torch.where(coin < half, (column == first) | free & (column > first), free)
+    importance = torch.where(masked.any(1), (some / (half + (1 - half) * some))[:, 0], 2.0)
+    return noisy_num, torch.where(masked, MASK, x_cat), importance.to(t.dtype)

@@ -143,6 +143,13 @@ def test_errors_are_one_sentence_with_an_exit_code(model, args, code, sentence):
     assert done.returncode == code and sentence in done.stderr and "Traceback" not in done.stderr
 
 
+def test_help_and_a_wrong_path_answer_without_torch():
+    script = "import sys\nfrom cdmd_nb.cli import main\ntry: main()\nexcept SystemExit as e: print(e.code, 'torch' in sys.modules, file=sys.stderr)"
+    for args, code in ((["--help"], 0), (["fit", "none.csv", "--out", "m"], 1)):
+        done = subprocess.run([sys.executable, "-c", script, *args], capture_output=True, text=True, env=environment())
+        assert done.stderr.endswith(f"{code} False\n")
+
+
 def test_shards_of_two_processes_make_one_run(model):
     folder, _ = model
     script = folder / "shards.py"
