@@ -12,11 +12,11 @@ import numpy as np, pandas as pd, torch
 from cdmd_nb import Synthesizer, evaluate, read_table
 
 
-def halves(dataset: str) -> tuple[pd.DataFrame, pd.DataFrame, dict]:
+def halves(dataset: str, split: int = 0) -> tuple[pd.DataFrame, pd.DataFrame, dict]:
     "Training half, test half and metadata of one of the seven datasets."
     folder = Path(os.environ["CDMD_DATA"])
     df, meta = read_table(folder / f"{dataset}.csv.gz"), json.loads((folder / f"{dataset}.json").read_text())
-    order = np.random.default_rng(0).permutation(len(df))
+    order = np.random.default_rng(split).permutation(len(df))
     return tuple(df.iloc[part].reset_index(drop=True) for part in (order[:len(df) // 2], order[len(df) // 2:])) + (meta,)
 
 
@@ -37,7 +37,7 @@ def main():
         rows = syn.sample(args.rows, method=method, steps=int(steps))
         seconds = time.process_time() - start
         report = evaluate(train, test, rows, syn.schema, meta["target"], references=False, details=False, threads=torch.get_num_threads())
-        scores = {k: round(v, 2) for k, v in report.summary.items() if v is not None}
+        scores = {k: round(v, 2) for k, v in (report.scores | report.summary).items() if v is not None}
         lines.append({"sampler": method, "steps": int(steps), "rows_per_cpu_s": round(args.rows / seconds, 1)} | scores)
         print(lines[-1], flush=True)
         if args.out: pd.DataFrame(lines).to_csv(args.out, index=False)

@@ -14,7 +14,7 @@ import typer
 app = typer.Typer(help="Good synthetic data from anybody's table.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 # %% auto #0
-__all__ = ['app', 'main', 'fit', 'sample', 'info', 'push', 'evaluate']
+__all__ = ['app', 'corpus', 'main', 'fit', 'sample', 'info', 'push', 'evaluate', 'build', 'pretrain']
 
 # %% ../nbs/16_cli.ipynb #afed574d
 def main() -> None:
@@ -148,3 +148,47 @@ def evaluate(
     report = score(*frames, schema, target)
     if html: Path(html).write_text(report.to_html(), encoding="utf-8")
     print(report.to_json() if as_json else report.to_frame().to_string())
+
+# %% ../nbs/16_cli.ipynb #e55e5c84
+corpus = typer.Typer(help="The tables for pre-training.", no_args_is_help=True)
+app.add_typer(corpus, name="corpus")
+
+@corpus.command("build", epilog="Example: pip install 'cdmd_nb[corpus]' && cdmd corpus build --out corpus")
+def build(
+    out: Annotated[str, typer.Option(help="Folder to fill; a build that was interrupted goes on.")],
+    packages: Annotated[str | None, typer.Option(help="Folder of `pip install --target`; by default this environment's packages.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+):
+    "Encode the tables of the manifest into a folder."
+    from cdmd_nb.datasets import build_corpus
+    made = build_corpus(out, packages)
+    _say({"corpus": out, "tables": len(made), "rows": made.index["rows"], "hash": made.index["hash"]}, as_json)
+
+@app.command(epilog="Example: cdmd pretrain --corpus corpus --out my-checkpoint --minutes 600 --resume state.safetensors")
+def pretrain(
+    corpus: Annotated[str, typer.Option(help="Folder that `cdmd corpus build` filled.")],
+    out: Annotated[str, typer.Option(help="Folder for the checkpoint.")],
+    minutes: Annotated[float | None, typer.Option(help="Budget in minutes (60 when no budget is given).")] = None,
+    steps: Annotated[int | None, typer.Option(help="Budget in optimiser steps.")] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="Folder or Hub repository to go on from; else from scratch.")] = None,
+    size: Annotated[str, typer.Option(help="Size of a network from scratch: tiny, small or paper.")] = "small",
+    batch_size: Annotated[int, typer.Option(help="Rows per step.")] = 256,
+    columns: Annotated[int, typer.Option(help="Most columns per step.")] = 24,
+    seed: Annotated[int, typer.Option(help="Same seed, same run.")] = 0,
+    resume: Annotated[str | None, typer.Option(help="File for the state of the run; if it is there, go on from it.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+):
+    "Learn what tables look like from a corpus."
+    from cdmd_nb.datasets import Corpus
+    from cdmd_nb.synthesizer import Synthesizer
+    from cdmd_nb.training import LOOKS, TrainConfig
+    tables = Corpus(corpus)
+    if minutes is steps is None: minutes = 60.0
+    config = TrainConfig(minutes=minutes, steps=steps, batch_size=batch_size, tau=0.5, columns=columns, patience=LOOKS, seed=seed)
+    syn = Synthesizer.from_pretrained(checkpoint) if checkpoint else Synthesizer(size, seed=seed)
+    syn.pretrain(tables.tables("train"), tables.tables("validation"), "PyPI corpus", config, state_path=resume)
+    syn.save(out, half=True)
+    r = syn.result
+    _say({"checkpoint": out, "steps": r.steps, "rows": r.rows, "minutes": round(r.seconds / 60, 2), "validation_loss": r.heldout}, as_json)
+
+if __name__ == "__main__" and "__file__" in globals(): main()

@@ -258,15 +258,15 @@ def masked_nll(self: Denoiser,
 
 Denoiser.masked_nll = masked_nll
 
-# %% ../nbs/05_denoiser.ipynb #fcb8065c
+# %% ../nbs/05_denoiser.ipynb #a1cc7a2d
 def forward(self: Denoiser,
             noisy_num: Tensor,  # (B, n_num) noisy numbers
             noisy_cat: Tensor,  # (B, n_cat) labels, MASK where masked
             x_num: Tensor,  # (B, n_num) clean numbers
             x_cat: Tensor,  # (B, n_cat) clean labels
             t: Tensor,  # (B,) times
-            importance: Tensor,  # (B,) of each row
             schema: SchemaTensors,  # the words of the table
+            importance: Tensor | None = None,  # (B,) of each row, from `training_noise`
            ) -> tuple[Tensor, Tensor]:  # the numerical and the categorical loss
     "The two parts of the mixed-type loss of a batch of rows."
     ctx, masked = self.context(schema), noisy_cat == MASK

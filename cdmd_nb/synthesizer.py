@@ -130,10 +130,10 @@ def _record(result: TrainResult | None, tables: list[str], config: TrainConfig) 
                                       "heldout": result.heldout, "ended": result.stopped}
     return {"date": datetime.date.today().isoformat(), "tables": tables, **done, "config": {k: v for k, v in asdict(config).items() if v is not None}}
 
-# %% ../nbs/09_synthesizer.ipynb #383be3e3
+# %% ../nbs/09_synthesizer.ipynb #09275753
 def pretrain(self: Synthesizer,
              tables: Sequence[TrainTable],  # many tables, such as `Corpus.tables("train")`
-             validation: Sequence[TrainTable],  # tables to judge by, never trained on
+             validation: Sequence[TrainTable],  # tables to judge by, never trained on; 400 rows of each
              name: str,  # of the corpus, for the model card
              config: TrainConfig,  # budget and the rest
              *,
@@ -142,7 +142,8 @@ def pretrain(self: Synthesizer,
              show: bool = True,  # a progress bar
             ) -> Synthesizer:
     "Learn what tables look like from many of them; returns itself."
-    self.result = train(self.net, tables, config, validation=validation, callback=callback, state_path=state_path, show=show)
+    some = lambda t: t.rows(torch.randperm(len(t), generator=torch.Generator().manual_seed(0))[:400])
+    self.result = train(self.net, tables, config, validation=[some(t) for t in validation], callback=callback, state_path=state_path, show=show)
     self.checkpoint.provenance = [*self.checkpoint.provenance, _record(self.result, [f"{name}: {len(tables)} tables"], config)]
     return self
 

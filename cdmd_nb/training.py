@@ -56,7 +56,7 @@ class TrainTable:
         schema = SchemaTensors(s.table.to(device), s.columns.to(device), s.categories.to(device), s.sizes)
         return TrainTable(self.name, self.num.to(device), self.cat.to(device), schema)
 
-# %% ../nbs/07_training.ipynb #77804e99
+# %% ../nbs/07_training.ipynb #ae01459d
 @dataclass(frozen=True)
 class TrainConfig:
     "How to train. Exactly one of minutes, steps and epochs is the budget."
@@ -66,7 +66,7 @@ class TrainConfig:
     batch_size: int = 256  # rows per step, over all processes
     optimizer: str = "muon"  # "muon" (matrices of the Transformer, AdamW for the rest) or "adamw" for everything, as in the paper
     lr: float = 5e-4  # AdamW's learning rate; the paper's is 1e-4 with batches of 4096
-    muon_lr: float = 0.02  # Muon's
+    muon_lr: float = 0.01  # Muon's
     weight_decay: float = 0.0  # AdamW's
     warmup: float = 0.05  # share of the budget in which the learning rate grows from 0
     decay: str = "cosine"  # "cosine": to zero at the end; "plateau": the paper's ×0.9 after 50 epochs without progress; "none"
@@ -240,14 +240,14 @@ class TrainResult:
     stopped: str  # why it ended: "budget", "early stop" or "stopped"
     history: list  # one record per look: step, seconds, share, loss_num, loss_cat, heldout
 
-# %% ../nbs/07_training.ipynb #eac2d3c3
+# %% ../nbs/07_training.ipynb #0ef8c4d2
 def _batch_loss(model, batch: TrainTable, key: tuple, part: slice = slice(None)) -> tuple[Tensor, Tensor]:
     "The two losses of a batch, with times and noise that belong to `key`; `part` is this process's share of its rows."
     device, schedule = batch.num.device, getattr(model, "module", model).schedule
     g = _generator(*key)
     t, x_num, x_cat = sample_times(len(batch), g), batch.num.cpu(), batch.cat.cpu()
     noisy_num, noisy_cat, importance = training_noise(x_num, x_cat, t, schedule, g)
-    return model(*(v[part].to(device) for v in (noisy_num, noisy_cat, x_num, x_cat, t, importance)), batch.schema)
+    return model(*(v[part].to(device) for v in (noisy_num, noisy_cat, x_num, x_cat, t)), batch.schema, importance[part].to(device))
 
 @torch.no_grad()
 def heldout_loss(net: Denoiser,  # the network to judge
