@@ -24,8 +24,9 @@ def fit(dataset: str, split: int, budget: dict, checkpoint: str | None, keep: Pa
     synthetic = syn.sample(n)
     seconds = time.perf_counter() - start
     report = evaluate(train, test, synthetic, syn.schema, meta["target"], references=False, details=False, log_target=meta["task"] == "regression")
-    run = {"dataset": dataset, "split": split, "start": checkpoint or "scratch", "minutes": budget.get("minutes"), "threads": torch.get_num_threads(), "steps": syn.result.steps,
-           "rows_seen": syn.result.rows, "heldout": round(syn.result.heldout, 4), "sampled": n, "sample_rows_s": round(n / seconds, 1)}
+    run = {"dataset": dataset, "split": split, "start": checkpoint or "scratch", "minutes": budget.get("minutes"), "threads": torch.get_num_threads()}
+    run |= {"steps": syn.result.steps, "rows_seen": syn.result.rows, "heldout": round(syn.result.heldout, 4)}
+    run |= {"sampled": n, "sample_rows_s": round(n / seconds, 1)}
     return run | {k: round(v, 2) for k, v in (report.scores | report.summary).items() if v is not None}
 
 

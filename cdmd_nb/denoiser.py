@@ -18,8 +18,8 @@ from .diffusion import MASK, Schedule, mixed_loss, preconditioning
 from .text import SchemaEmbedding
 
 # %% auto #0
-__all__ = ['SIZES', 'MAX_PAIRS', 'DenoiserConfig', 'SchemaTensors', 'EncoderLayer', 'time_features', 'SchemaContext', 'Denoiser',
-           'context', 'tokenize', 'encode', 'decode', 'masked_nll', 'forward']
+__all__ = ['SIZES', 'MAX_PAIRS', 'CHUNK', 'DenoiserConfig', 'SchemaTensors', 'EncoderLayer', 'time_features', 'SchemaContext',
+           'Denoiser', 'context', 'tokenize', 'encode', 'decode', 'masked_nll', 'forward']
 
 # %% ../nbs/05_denoiser.ipynb #b17af15f
 @dataclass(frozen=True)
@@ -69,23 +69,30 @@ class SchemaTensors:
         "Where the categories of each column begin."
         return torch.tensor([0, *self.sizes], device=self.columns.device).cumsum(0)[:-1]
 
-# %% ../nbs/05_denoiser.ipynb #a308326f
-def _attend(attention: nn.MultiheadAttention, x: Tensor, key_mask: Tensor | None = None) -> Tensor:
+# %% ../nbs/05_denoiser.ipynb #c31cb044
+def _attend(attention: nn.MultiheadAttention, x: Tensor, key_mask: Tensor | None = None, wanted: Tensor | None = None) -> Tensor:
     "Self-attention of `x` (B, n, D) with the parameters of an `nn.MultiheadAttention`; `key_mask` (B, n) is True where a key counts."
     B, n, D = x.shape
     q, k, v = F.linear(x, attention.in_proj_weight, attention.in_proj_bias).view(B, n, 3, attention.num_heads, -1).permute(2, 0, 3, 1, 4)
     mask = None if key_mask is None else key_mask[:, None, None, :]
-    out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-    return attention.out_proj(out.transpose(1, 2).reshape(B, n, D))
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).reshape(B, n, D)
+    return attention.out_proj(out if wanted is None else _pick(out, wanted))
+
+def _pick(x: Tensor, wanted: Tensor) -> Tensor:
+    "The cells of `x` (B, n, D) that are wanted (B, n), column after column."
+    return x.transpose(0, 1)[wanted.T]
 
 class EncoderLayer(nn.TransformerEncoderLayer):
     "A post-norm Transformer layer without masks or dropout."
     def __init__(self, config: DenoiserConfig):
         super().__init__(config.dim, config.heads, config.feedforward, dropout=0.0, batch_first=True)
 
-    def forward(self, x: Tensor) -> Tensor:  # (B, n, D)
+    def forward(self,
+                x: Tensor,  # (B, n, D)
+                wanted: Tensor | None = None,  # (B, n) bool: M cells whose result is needed; by default all
+               ) -> Tensor:  # (B, n, D); with `wanted` (M, D), column after column
         "Let the tokens of each row look at each other."
-        x = self.norm1(x + _attend(self.self_attn, x))
+        x = self.norm1((x if wanted is None else _pick(x, wanted)) + _attend(self.self_attn, x, wanted=wanted))
         return self.norm2(x + self.linear2(F.relu(self.linear1(x))))
 
 # %% ../nbs/05_denoiser.ipynb #afeaab9d
@@ -181,7 +188,7 @@ def context(self: Denoiser,
 
 Denoiser.context = context
 
-# %% ../nbs/05_denoiser.ipynb #692a93d0
+# %% ../nbs/05_denoiser.ipynb #068a353c
 def tokenize(self: Denoiser,
              x_num: Tensor,  # (B, n_num) noisy numbers, scaled by c_in
              x_cat: Tensor,  # (B, n_cat) labels, MASK where masked
@@ -199,17 +206,22 @@ def encode(self: Denoiser,
            x_cat: Tensor,  # (B, n_cat) labels, MASK where masked
            t: Tensor,  # (B,) times
            ctx: SchemaContext,  # the table
-          ) -> tuple[Tensor, Tensor]:  # predicted clean numbers (B, n_num); contextual tokens of the labels (B, n_cat, D)
-    "Predict the clean numbers of noisy rows, and read what the rows say about their labels."
+           wanted: Tensor | None = None,  # (B, n_cat) bool: labels to read, M of them; by default all
+          ) -> tuple[Tensor, Tensor]:  # predicted clean numbers (B, n_num); contextual tokens (M, D) of the labels, column after column
+    "Predict the clean numbers of noisy rows, and read what the rows say about some of their labels."
     c_skip, c_out, c_in = preconditioning(t, self.schedule)
+    if wanted is None: wanted = torch.ones_like(x_cat, dtype=torch.bool)
     h = tokenize(self, c_in * x_num, x_cat, t, ctx)
-    for layer in self.encoder: h = layer(h)
-    return c_skip * x_num + c_out * self.num_out(h[:, :ctx.n_num])[..., 0], h[:, ctx.n_num:]
+    for layer in self.encoder[:-1]: h = layer(h)
+    h = self.encoder[-1](h, torch.cat([torch.ones_like(x_num, dtype=torch.bool), wanted], dim=1))
+    numbers = self.num_out(h[:x_num.numel()]).view(ctx.n_num, len(x_num)).T
+    return c_skip * x_num + c_out * numbers, h[x_num.numel():]
 
 Denoiser.tokenize, Denoiser.encode = tokenize, encode
 
-# %% ../nbs/05_denoiser.ipynb #3a0ba6a5
-MAX_PAIRS = 200_000
+# %% ../nbs/05_denoiser.ipynb #cd3b4b17
+MAX_PAIRS = 200_000  # (cell, category) pairs of a training step whose inner values are kept
+CHUNK = 8_000  # pairs worked on at a time beyond that and while sampling: few enough for a processor's cache
 
 def _decode_pairs(self: Denoiser, tokens: Tensor) -> Tensor:
     "Logits (P,) of category tokens (P, D) to which their cell's message has been added."
@@ -231,19 +243,19 @@ def decode(self: Denoiser,
     d, D = self.decoder.multihead_attn, self.config.dim
     message = F.linear(F.linear(h, d.in_proj_weight[2 * D:], d.in_proj_bias[2 * D:]), d.out_proj.weight, d.out_proj.bias)
     parts, targets = message.split(list(counts)), ctx.targets.split(list(ctx.sizes))
-    if sum(n * k for n, k in zip(counts, ctx.sizes, strict=True)) <= MAX_PAIRS:
+    if sum(n * k for n, k in zip(counts, ctx.sizes, strict=True)) <= (MAX_PAIRS if torch.is_grad_enabled() else CHUNK):
         pairs = [(m[:, None] + c).flatten(0, 1) for m, c in zip(parts, targets, strict=True)]
         logits = _decode_pairs(self, torch.cat(pairs)).split([len(p) for p in pairs])
         return [z.view(-1, k) for z, k in zip(logits, ctx.sizes, strict=True)]
     again = lambda m, c: checkpoint(_decode_column, self, m, c, use_reentrant=False)
     run = again if torch.is_grad_enabled() else lambda m, c: _decode_column(self, m, c)
-    return [torch.cat([run(m, c) for m in part.split(max(1, MAX_PAIRS // len(c)))]) for part, c in zip(parts, targets, strict=True)]
+    return [torch.cat([run(m, c) for m in part.split(max(1, CHUNK // len(c)))]) for part, c in zip(parts, targets, strict=True)]
 
 Denoiser.decode = decode
 
-# %% ../nbs/05_denoiser.ipynb #8843df6f
+# %% ../nbs/05_denoiser.ipynb #cc40be05
 def masked_nll(self: Denoiser,
-               h: Tensor,  # (B, n_cat, D) contextual tokens of the labels
+               h: Tensor,  # (M, D) contextual tokens of the masked labels, column after column
                x_cat: Tensor,  # (B, n_cat) clean labels
                masked: Tensor,  # (B, n_cat) bool, M cells
                ctx: SchemaContext,  # the table
@@ -252,13 +264,13 @@ def masked_nll(self: Denoiser,
     column, row = masked.T.nonzero(as_tuple=True)
     counts = masked.sum(0).tolist()
     truth = x_cat[row, column].split(counts)
-    nll = [F.cross_entropy(z, y, reduction="none") for z, y in zip(self.decode(h[row, column], counts, ctx), truth, strict=True)]
+    nll = [F.cross_entropy(z, y, reduction="none") for z, y in zip(self.decode(h, counts, ctx), truth, strict=True)]
     order = torch.argsort(row * masked.shape[1] + column)
     return torch.cat(nll)[order] if nll else h.new_zeros(0)
 
 Denoiser.masked_nll = masked_nll
 
-# %% ../nbs/05_denoiser.ipynb #a1cc7a2d
+# %% ../nbs/05_denoiser.ipynb #52a3ee8d
 def forward(self: Denoiser,
             noisy_num: Tensor,  # (B, n_num) noisy numbers
             noisy_cat: Tensor,  # (B, n_cat) labels, MASK where masked
@@ -270,7 +282,7 @@ def forward(self: Denoiser,
            ) -> tuple[Tensor, Tensor]:  # the numerical and the categorical loss
     "The two parts of the mixed-type loss of a batch of rows."
     ctx, masked = self.context(schema), noisy_cat == MASK
-    pred, h = self.encode(noisy_num, noisy_cat, t, ctx)
+    pred, h = self.encode(noisy_num, noisy_cat, t, ctx, masked)
     return mixed_loss(pred, x_num, self.masked_nll(h, x_cat, masked, ctx), masked, t, self.schedule, importance)
 
 Denoiser.forward = forward

@@ -35,7 +35,7 @@ class _Streams:
         "Numbers uniform in [0, 1), a row per row."
         return torch.cat([torch.rand(BLOCK, columns, generator=g) for g in self.generators]).to(self.device)
 
-# %% ../nbs/06_sampler.ipynb #dd9bc5cf
+# %% ../nbs/06_sampler.ipynb #097581dc
 @dataclass
 class _Rows:
     "A batch of rows on their way from noise to data, and what is known of them."
@@ -49,18 +49,18 @@ class _Rows:
         if self.known_num.numel(): self.num = torch.where(self.known_num.isnan(), self.num, self.known_num + sigma * self.noise)
 
 def _reveal(net: Denoiser, ctx: SchemaContext, h: Tensor, rows: _Rows, cells: Tensor, uniform: Tensor) -> None:
-    "Draw labels for `cells` (B, n_cat) of masked ones from the network's probabilities; only these cells are decoded."
+    "Draw labels for `cells` (B, n_cat) of masked ones, M of them, from the network's probabilities, given their contextual tokens `h` (M, D)."
     column, row = cells.T.nonzero(as_tuple=True)
     if not len(row): return
     counts = cells.sum(0).tolist()
     u = uniform[row, column].split(counts)
     drawn = []
-    for logits, v in zip(net.decode(h[row, column], counts, ctx), u, strict=True):
+    for logits, v in zip(net.decode(h, counts, ctx), u, strict=True):
         edges = logits.double().softmax(-1).cumsum(-1)
         drawn.append((edges < v[:, None] * edges[:, -1:]).sum(-1).clamp(max=logits.shape[1] - 1))
     rows.cat = rows.cat.index_put((row, column), torch.cat(drawn))
 
-# %% ../nbs/06_sampler.ipynb #54002acc
+# %% ../nbs/06_sampler.ipynb #49ac0d55
 def _paper_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free: Tensor, streams: _Streams, tick: Callable) -> None:
     "Algorithm 2 of the paper."
     schedule, B = net.schedule, len(rows.num)
@@ -74,10 +74,11 @@ def _paper_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free:
             rows.num, rows.cat = step_transition(rows.num, rows.cat, fill(t), fill(later), schedule, noise, uniform)
             rows.cat, t = torch.where(free, rows.cat, kept), later
         rows.hold(schedule.sigma(t))
-        pred, h = net.encode(rows.num, rows.cat, fill(t), ctx)
-        rows.num = rows.num + (s - t) * schedule.sigma_prime(t) / schedule.sigma(t) * (rows.num - pred)
         now, draw = streams.uniform(rows.cat.shape[1]), streams.uniform(rows.cat.shape[1])
-        _reveal(net, ctx, h, rows, (rows.cat == MASK) & (now < (t - s) / t), draw)
+        cells = (rows.cat == MASK) & (now < (t - s) / t)
+        pred, h = net.encode(rows.num, rows.cat, fill(t), ctx, cells)
+        rows.num = rows.num + (s - t) * schedule.sigma_prime(t) / schedule.sigma(t) * (rows.num - pred)
+        _reveal(net, ctx, h, rows, cells, draw)
         if not tick(): return
 
 # %% ../nbs/06_sampler.ipynb #00dec58c
@@ -88,7 +89,7 @@ def _slots(free: Tensor, steps: int, streams: _Streams) -> Tensor:
     spaced = (order + streams.uniform(1)) / free.sum(1, keepdim=True).clamp(min=1) * steps
     return torch.where(free, spaced.long().clamp(max=steps - 1), -1)
 
-# %% ../nbs/06_sampler.ipynb #1c946cfb
+# %% ../nbs/06_sampler.ipynb #6c72ea42
 def _fast_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free: Tensor, streams: _Streams, tick: Callable) -> None:
     "Second-order multistep for the numbers, one label per row and step."
     schedule, B = net.schedule, len(rows.num)
@@ -97,7 +98,7 @@ def _fast_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free: 
     for i in range(steps):
         t, sigma, sigma_next = times[i], schedule.sigma(times[i]), schedule.sigma(times[i + 1])
         rows.hold(sigma)
-        pred, h = net.encode(rows.num, rows.cat, torch.full((B,), float(t), device=rows.num.device), ctx)
+        pred, h = net.encode(rows.num, rows.cat, torch.full((B,), float(t), device=rows.num.device), ctx, slots == i)
         _reveal(net, ctx, h, rows, slots == i, streams.uniform(rows.cat.shape[1]))
         if i == steps - 1: rows.num = pred
         else:
@@ -107,14 +108,14 @@ def _fast_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free: 
             last, h_last = pred, step
         if not tick(): return
 
-# %% ../nbs/06_sampler.ipynb #df22c04a
+# %% ../nbs/06_sampler.ipynb #afdf6a1a
 METHODS = {"fast": _fast_run, "paper": _paper_run}
 
 def default_steps(method: str,  # "fast" or "paper"
                   n_cat: int,  # categorical columns
                  ) -> int:
     "Looks at the network that a run takes unless told otherwise."
-    return 50 if method == "paper" else max(28, n_cat)
+    return 50 if method == "paper" else max(20, n_cat)
 
 def _batch_blocks(net: Denoiser, schema: SchemaTensors, batch_size: int | None, memory: float) -> int:
     "Blocks per batch: as asked, or as many as `memory` GiB hold."
