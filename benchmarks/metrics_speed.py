@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np, pandas as pd
 from sklearn.neighbors import NearestNeighbors
 
+from cdmd_nb.datasets import load_dataset
 from cdmd_nb.metrics import METRICS, Rows, _one_hot, _points, _together, authenticity, dcr, encode_tables, evaluate, scale_of
-from cdmd_nb.schema import infer_schema
-from train_set_row import halves, load
 
 
 def made_up(df: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:
@@ -93,16 +92,15 @@ def main():
     a = p.parse_args()
     if a.data is None: p.error("say where the tables are: --data or CDMD_DATA")
     for name in a.datasets:
-        df, meta = load(Path(a.data), name)
-        types = {c: "categorical" for c in meta["categorical"]} | {c: "numerical" for c in meta["numerical"]}
-        schema = infer_schema(df, meta["title"], target=meta["target"], types=types)
-        train, test = halves(df, 0)
+        data = load_dataset(name, a.data)
+        df, schema = data.df, data.schema
+        train, test = data.halves(0)
         synthetic = made_up(df, len(train), 0)
         row = {"dataset": name, "rows": len(train), "columns": len(schema), "threads": a.threads or os.cpu_count(), "load": os.getloadavg()[0]}
         if not a.no_brute: row |= compare(encode_tables(train, test, synthetic, schema), a.brute_rows)
         if not a.no_evaluate:
             start = time.perf_counter()
-            row["evaluate_cpu"], report = timed(evaluate, train, test, synthetic, schema, threads=a.threads, log_target=meta["task"] == "regression")
+            row["evaluate_cpu"], report = timed(evaluate, train, test, synthetic, schema, threads=a.threads, log_target=data.task == "regression")
             row["evaluate_wall"] = time.perf_counter() - start
             row |= {f"seconds {m}": report.details["seconds"].get(m) for m in METRICS}
         row["peak_MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

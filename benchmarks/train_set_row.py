@@ -2,42 +2,27 @@
 
 python benchmarks/train_set_row.py --data FOLDER [--out benchmarks/train_set_row.csv] [--seeds 0 1 2] [--datasets magic adult]
 
-FOLDER holds `<name>.csv.gz` and `<name>.json` for each table. Every finished (dataset, split) is appended to the CSV at once;
+FOLDER holds `<name>.csv.gz` for each table. Every finished (dataset, split) is appended to the CSV at once;
 starting again continues where it stopped.
 """
-import argparse, json, os, time
+import argparse, os, time
 from pathlib import Path
 
-import numpy as np, pandas as pd
+import pandas as pd
 
+from cdmd_nb.datasets import load_dataset
 from cdmd_nb.metrics import METRICS, axes, evaluate
-from cdmd_nb.schema import infer_schema
 
 NAMES = ["magic", "shoppers", "beijing", "default", "adult", "news", "diabetes"]
 
 
-def load(folder: Path, name: str) -> tuple[pd.DataFrame, dict]:
-    "A table with its categorical columns as text, and what is known about it."
-    meta = json.loads((folder / f"{name}.json").read_text())
-    text = {c: str for c in meta["categorical"]}
-    return pd.read_csv(folder / f"{name}.csv.gz", dtype=text, keep_default_na=False, na_values=[""]), meta
-
-
-def halves(df: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    "Two random halves, the first never the larger."
-    order = np.random.default_rng(seed).permutation(len(df))
-    return df.iloc[order[:len(df) // 2]], df.iloc[order[len(df) // 2:]]
-
-
 def score(folder: Path, name: str, seed: int, threads: int) -> dict:
     "All seven metrics for the training half of one split."
-    df, meta = load(folder, name)
-    types = {c: "categorical" for c in meta["categorical"]} | {c: "numerical" for c in meta["numerical"]}
-    schema = infer_schema(df, meta["title"], target=meta["target"], types=types)
-    train, test = halves(df, seed)
+    data = load_dataset(name, folder)
+    train, test = data.halves(seed)
     start = time.perf_counter()
-    log = meta["task"] == "regression"
-    report = evaluate(train, test, train, schema, references=False, log_target=log, details=False, seed=seed, threads=threads)
+    log = data.task == "regression"
+    report = evaluate(train, test, train, data.schema, references=False, log_target=log, details=False, seed=seed, threads=threads)
     return {"dataset": name, "split": seed, **{m: round(report[m], 4) for m in METRICS}, **{k: round(v, 4) for k, v in axes(report.scores).items()},
             "trend_all": round(report.details["trend_all"], 4), "seconds": round(time.perf_counter() - start, 1)}
 

@@ -108,14 +108,14 @@ def _fast_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free: 
             last, h_last = pred, step
         if not tick(): return
 
-# %% ../nbs/06_sampler.ipynb #afdf6a1a
+# %% ../nbs/06_sampler.ipynb #df22c04a
 METHODS = {"fast": _fast_run, "paper": _paper_run}
 
 def default_steps(method: str,  # "fast" or "paper"
                   n_cat: int,  # categorical columns
                  ) -> int:
     "Looks at the network that a run takes unless told otherwise."
-    return 50 if method == "paper" else max(20, n_cat)
+    return 50 if method == "paper" else max(28, n_cat)
 
 def _batch_blocks(net: Denoiser, schema: SchemaTensors, batch_size: int | None, memory: float) -> int:
     "Blocks per batch: as asked, or as many as `memory` GiB hold."
