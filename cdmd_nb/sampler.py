@@ -124,7 +124,7 @@ def _batch_blocks(net: Denoiser, schema: SchemaTensors, batch_size: int | None, 
     most = 4 if schema.columns.device.type == "cpu" else 64
     return int(min(most, max(1, memory * 2**30 / (per_row * BLOCK))))
 
-# %% ../nbs/06_sampler.ipynb #f05fc466
+# %% ../nbs/06_sampler.ipynb #bb444fee
 @torch.no_grad()
 def sample_rows(net: Denoiser,  # a trained network
                 schema: SchemaTensors,  # the words of the table
@@ -156,7 +156,8 @@ def sample_rows(net: Denoiser,  # a trained network
                               None if known_num is None else known_num[part], None if known_cat is None else known_cat[part], tick)
         if batch is None: break
         done.append(batch)
-    num, cat = (torch.cat([b[k] for b in done]).cpu().numpy()[:n] if done else np.zeros((0, width)) for k, width in ((0, schema.n_num), (1, schema.n_cat)))
+    if not done: return np.zeros((0, schema.n_num)), np.zeros((0, schema.n_cat), dtype="int64")
+    num, cat = (torch.cat([b[k] for b in done]).cpu().numpy()[:n] for k in (0, 1))
     if not np.isfinite(num).all(): raise FloatingPointError("The network predicted numbers that are not finite: it was not trained, or its training failed.")
     return num, cat
 

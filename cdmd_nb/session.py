@@ -371,7 +371,7 @@ def _typed(column: Column, text: str):
     try: return int(text) if column.kind == "integer" else float(text)
     except ValueError: return text
 
-# %% ../nbs/15_session.ipynb #aa366886
+# %% ../nbs/15_session.ipynb #91865051
 def _sample_seconds(folder, n, seed, where, mark, limit) -> int: return int(min(60 * limit, 30 + n / 50))
 
 @_gpu(_sample_seconds)
@@ -379,16 +379,12 @@ def _sample_job(folder: Path, n: int, seed: int, where: dict, mark: Path, limit:
     "Make rows; tells the share done. Stopped before the first batch is finished, there are none."
     def work(tell):
         from cdmd_nb.synthesizer import Synthesizer
-        began, stopped = time.monotonic(), []
+        began = time.monotonic()
         def progress(share):
             tell(share)
-            if not mark.exists() or time.monotonic() - began > 60 * limit: stopped.append(share)
-            return not stopped
+            return mark.exists() and time.monotonic() - began <= 60 * limit
         syn = Synthesizer.from_pretrained(folder)
-        try: return syn.sample(n, seed, where or None, progress=progress)
-        except IndexError:
-            if not stopped: raise
-            return pd.DataFrame(columns=syn.schema.names)
+        return syn.sample(n, seed, where or None, progress=progress)
     yield from _told(work)
 
 def sample_steps(self: Session,
