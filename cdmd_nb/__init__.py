@@ -5,6 +5,7 @@ _HOME = {
     "Column": "schema", "Schema": "schema", "TableError": "schema", "infer_schema": "schema", "read_table": "io", "write_table": "io",
     "TableCodec": "codec", "TextEncoder": "text", "Denoiser": "denoiser", "DenoiserConfig": "denoiser", "TrainConfig": "training",
     "CheckpointError": "checkpoint", "Synthesizer": "synthesizer", "Report": "metrics", "evaluate": "metrics", "load_dataset": "datasets",
+    "build_corpus": "datasets", "Corpus": "datasets",
 }
 __all__ = list(_HOME)
 

