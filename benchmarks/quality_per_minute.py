@@ -9,21 +9,21 @@ import argparse, logging, time
 from pathlib import Path
 
 import pandas as pd, torch
-from sampler_quality import halves
 
-from cdmd_nb import Synthesizer, evaluate
+from cdmd_nb import Synthesizer, evaluate, load_dataset
 
 
 def fit(dataset: str, split: int, budget: dict, checkpoint: str | None, keep: Path | None, rows: int | None) -> dict:
     "Fit, sample and score one table."
-    train, test, meta = halves(dataset, split)
+    data = load_dataset(dataset)
+    train, test = data.halves(split)
     syn = Synthesizer.from_pretrained(checkpoint) if checkpoint else Synthesizer()
-    syn.fit(train, name=meta["title"], description=meta["description"], **budget)
+    syn.fit(train, name=data.schema.name, description=data.schema.description, **budget)
     if keep: syn.save(keep / f"{dataset}-{split}")
     n, start = rows or len(train), time.perf_counter()
     synthetic = syn.sample(n)
     seconds = time.perf_counter() - start
-    report = evaluate(train, test, synthetic, syn.schema, meta["target"], references=False, details=False, log_target=meta["task"] == "regression")
+    report = evaluate(train, test, synthetic, syn.schema, data.schema.target, references=False, details=False, log_target=data.task == "regression")
     run = {"dataset": dataset, "split": split, "start": checkpoint or "scratch", "minutes": budget.get("minutes"), "threads": torch.get_num_threads()}
     run |= {"steps": syn.result.steps, "rows_seen": syn.result.rows, "heldout": round(syn.result.heldout, 4)}
     run |= {"sampled": n, "sample_rows_s": round(n / seconds, 1)}

@@ -4,20 +4,11 @@
 
 MODEL_FOLDER is a model fitted on the first half of a seeded shuffle of the dataset (`cdmd fit`); scores are taken against the other half.
 """
-import argparse, json, logging, os, time
-from pathlib import Path
+import argparse, logging, time
 
-import numpy as np, pandas as pd, torch
+import pandas as pd, torch
 
-from cdmd_nb import Synthesizer, evaluate, read_table
-
-
-def halves(dataset: str, split: int = 0) -> tuple[pd.DataFrame, pd.DataFrame, dict]:
-    "Training half, test half and metadata of one of the seven datasets."
-    folder = Path(os.environ["CDMD_DATA"])
-    df, meta = read_table(folder / f"{dataset}.csv.gz"), json.loads((folder / f"{dataset}.json").read_text())
-    order = np.random.default_rng(split).permutation(len(df))
-    return tuple(df.iloc[part].reset_index(drop=True) for part in (order[:len(df) // 2], order[len(df) // 2:])) + (meta,)
+from cdmd_nb import Synthesizer, evaluate, load_dataset
 
 
 def main():
@@ -29,14 +20,15 @@ def main():
     parser.add_argument("--out", default=None)
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    train, test, meta = halves(args.dataset)
+    data = load_dataset(args.dataset)
+    train, test = data.halves()
     syn, lines = Synthesizer.from_pretrained(args.model), []
     for run in args.runs:
         method, steps = run.split(":")
         start = time.process_time()
         rows = syn.sample(args.rows, method=method, steps=int(steps))
         seconds = time.process_time() - start
-        report = evaluate(train, test, rows, syn.schema, meta["target"], references=False, details=False, threads=torch.get_num_threads())
+        report = evaluate(train, test, rows, syn.schema, data.schema.target, references=False, details=False, threads=torch.get_num_threads())
         scores = {k: round(v, 2) for k, v in (report.scores | report.summary).items() if v is not None}
         lines.append({"sampler": method, "steps": int(steps), "rows_per_cpu_s": round(args.rows / seconds, 1)} | scores)
         print(lines[-1], flush=True)

@@ -8,8 +8,8 @@ import argparse, time
 from pathlib import Path
 
 import pandas as pd, torch
-from sampler_quality import halves
 
+from cdmd_nb import load_dataset
 from cdmd_nb.codec import TableCodec
 from cdmd_nb.denoiser import Denoiser, DenoiserConfig
 from cdmd_nb.schema import infer_schema
@@ -36,8 +36,9 @@ def main():
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
     args = parser.parse_args()
     torch.set_num_threads(1)
-    rows, test, meta = halves(args.dataset)
-    codec = TableCodec.fit(rows, infer_schema(rows, meta["title"], meta["description"]))
+    data = load_dataset(args.dataset)
+    rows, test = data.halves()
+    codec = TableCodec.fit(rows, infer_schema(rows, data.schema.name, data.schema.description))
     embedding = embed_schema(codec.variables, TextEncoder())
     table, held = (TrainTable.of(args.dataset, codec.encode(part), embedding) for part in (rows, test.head(8192)))
     for shape in SHAPES:

@@ -62,6 +62,13 @@ class Visit:
     def text(self, where: str) -> str: return self.page.locator(where).inner_text()
     def upload(self, path: Path) -> None: self.page.set_input_files("#upload input[type=file]", path)
 
+    def fit_epochs(self, epochs: str) -> None:
+        "Ask for training by epochs."
+        self.tab(3)
+        self.page.locator("#budget label", has_text="epochs").click()
+        self.page.locator("#epochs input").fill(epochs)
+        self.page.click("#go")
+
     def error(self) -> str:
         "The sentence in the error that is shown; it is closed."
         toast = self.page.locator(".toast-body").first
@@ -219,10 +226,7 @@ def test_bad_files_are_explained(visit, tmp_path):
     customers(50).to_csv(tmp_path / "good.csv", index=False)
     v.upload(tmp_path / "good.csv")
     v.page.wait_for_selector("#preview table")
-    v.tab(3)
-    v.page.locator("#budget label", has_text="epochs").click()
-    v.page.locator("#epochs input").fill("-1")
-    v.page.click("#go")
+    v.fit_epochs("-1")
     assert "epochs" in v.error()
     expect(v.page.locator("#go")).to_be_visible()
     expect(v.page.locator("#fit-progress .cd-progress")).to_have_count(0)
@@ -282,10 +286,7 @@ def test_stop_keeps_the_best_so_far(visit, tmp_path, server):
     customers(3000).to_csv(tmp_path / "long.csv", index=False)
     v.upload(tmp_path / "long.csv")
     v.page.wait_for_selector("#preview table")
-    v.tab(3)
-    v.page.locator("#budget label", has_text="epochs").click()
-    v.page.locator("#epochs input").fill("100000")
-    v.page.click("#go")
+    v.fit_epochs("100000")
     v.page.wait_for_selector("#fit-progress .cd-bar:not(.busy)", timeout=60_000)
     v.page.click("#halt")
     v.page.wait_for_selector("#make", timeout=30_000)
