@@ -178,7 +178,8 @@ def pretrain(
     steps: Annotated[int | None, typer.Option(help="Budget in optimiser steps.")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="Folder or Hub repository to go on from; else from scratch.")] = None,
     size: Annotated[str, typer.Option(help="Size of a network from scratch: tiny, small or paper.")] = "small",
-    batch_size: Annotated[int, typer.Option(help="Rows per step.")] = 256,
+    batch_size: Annotated[int, typer.Option(help="Rows per step.")] = 512,
+    per_step: Annotated[int, typer.Option("--tables", help="Tables that share the rows of a step.")] = 8,
     columns: Annotated[int, typer.Option(help="Most columns per step.")] = 24,
     seed: Annotated[int, typer.Option(help="Same seed, same run.")] = 0,
     resume: Annotated[str | None, typer.Option(help="File for the state of the run; if it is there, go on from it.")] = None,
@@ -190,7 +191,8 @@ def pretrain(
     from cdmd_nb.training import LOOKS, TrainConfig
     tables = Corpus(corpus)
     if minutes is steps is None: minutes = 60.0
-    config = TrainConfig(minutes=minutes, steps=steps, batch_size=batch_size, tau=0.5, columns=columns, patience=LOOKS, seed=seed)
+    config = TrainConfig(minutes=minutes, steps=steps, batch_size=batch_size, tables=per_step, tau=0.5, columns=columns, warmup=0.02, flat=0.5,
+                         patience=LOOKS, seed=seed)
     syn = Synthesizer.from_pretrained(checkpoint) if checkpoint else Synthesizer(size, seed=seed)
     syn.pretrain(tables.tables("train"), tables.tables("validation"), "PyPI corpus", config, state_path=resume)
     syn.save(out, half=True)

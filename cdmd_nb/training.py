@@ -64,6 +64,7 @@ class TrainConfig:
     steps: int | None = None  # optimiser steps
     epochs: float | None = None  # passes over all training rows
     batch_size: int = 256  # rows per step, over all processes
+    tables: int = 1  # tables that share the rows of a step: several for pre-training
     optimizer: str = "muon"  # "muon" (matrices of the Transformer, AdamW for the rest) or "adamw" for everything, as in the paper
     lr: float = 5e-4  # AdamW's learning rate; the paper's is 1e-4 with batches of 4096
     muon_lr: float = 0.01  # Muon's
@@ -83,6 +84,7 @@ class TrainConfig:
 
     def __post_init__(self):
         if sum(b is not None for b in (self.minutes, self.steps, self.epochs)) != 1: raise ValueError("Give exactly one budget: minutes, steps or epochs.")
+        if not 1 <= self.tables <= self.batch_size: raise ValueError("A step takes rows from at least one table, and at least one row from each.")
         if self.optimizer not in ("muon", "adamw"): raise ValueError(f"There is no optimizer '{self.optimizer}'; choose muon or adamw.")
         if self.decay not in ("cosine", "plateau", "none"): raise ValueError(f"There is no decay '{self.decay}'; choose cosine, plateau or none.")
 
@@ -158,10 +160,10 @@ class _Batches:
             self._orders[table] = (epoch, torch.randperm(self.sizes[table], generator=_generator(self.config.seed, "rows", table, epoch)))
         return self._orders[table][1]
 
-    def next(self, step: int) -> tuple[int, Tensor]:
-        "The table of a step and its rows."
-        table = int(torch.multinomial(self.weights, 1, generator=_generator(self.config.seed, "table", step))) if len(self.sizes) > 1 else 0
-        n, rows, need = self.sizes[table], [], self.config.batch_size
+    def next(self, draw: int) -> tuple[int, Tensor]:
+        "The table of a draw and its rows."
+        table = int(torch.multinomial(self.weights, 1, generator=_generator(self.config.seed, "table", draw))) if len(self.sizes) > 1 else 0
+        n, rows, need = self.sizes[table], [], self.config.batch_size // self.config.tables
         while need:
             epoch, at = divmod(self.taken[table], n)
             part = self._order(table, epoch)[at:at + need]
@@ -300,23 +302,28 @@ class _Trainer:
     def step(self) -> None:
         "One optimiser step."
         c, r = self.config, self.run
-        batch = self.batch()
-        per = -(-len(batch) // self.accelerator.num_processes)
-        part = slice(self.accelerator.process_index * per, (self.accelerator.process_index + 1) * per)
-        with self.accelerator.autocast(): num, cat = _batch_loss(self.model, batch, (c.seed, "noise", r.step), part)
-        self.accelerator.backward(num + cat)
-        losses = self.accelerator.reduce(torch.stack([num.detach(), cat.detach()]).float(), "mean").tolist()
+        losses = torch.stack([self.gradient(draw) for draw in range(r.step * c.tables, (r.step + 1) * c.tables)]).mean(0)
+        losses = self.accelerator.reduce(losses, "mean").tolist()
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), c.clip)
         self._update(losses, float(norm))
-        r.step, r.rows, r.taken = r.step + 1, r.rows + len(batch), list(self.batches.taken)
+        r.step, r.rows, r.taken = r.step + 1, r.rows + c.batch_size // c.tables * c.tables, list(self.batches.taken)
 
-    def batch(self) -> TrainTable:
-        "The rows of this step, and the columns."
-        k, rows = self.batches.next(self.run.step)
+    def gradient(self, draw: int) -> Tensor:
+        "Add the gradient of one table's rows; returns their two losses."
+        batch = self.batch(draw)
+        per = -(-len(batch) // self.accelerator.num_processes)
+        part = slice(self.accelerator.process_index * per, (self.accelerator.process_index + 1) * per)
+        with self.accelerator.autocast(): num, cat = _batch_loss(self.model, batch, (self.config.seed, "noise", draw), part)
+        self.accelerator.backward((num + cat) / self.config.tables)
+        return torch.stack([num.detach(), cat.detach()]).float()
+
+    def batch(self, draw: int) -> TrainTable:
+        "The rows of a draw, and the columns."
+        k, rows = self.batches.next(draw)
         batch, most = self.train[k].rows(rows), self.config.columns
         width = len(batch.schema.columns)
         if most is None or width <= most: return batch
-        return batch.columns(torch.randperm(width, generator=_generator(self.config.seed, "columns", self.run.step))[:most].sort().values)
+        return batch.columns(torch.randperm(width, generator=_generator(self.config.seed, "columns", draw))[:most].sort().values)
 
     def _update(self, losses: list[float], norm: float) -> None:
         "Move the weights, unless something is not finite."
