@@ -16,7 +16,7 @@ $(BIN)/.installed: requirements.txt tests/requirements.txt settings.ini setup.py
 test: $(BIN)/.installed lint browser
 	$(BIN)/python tests/check_notebooks.py
 	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2 --do_print
-	$(BIN)/pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 lint: $(BIN)/.installed
 	$(BIN)/ruff check cdmd_nb tests benchmarks app.py
@@ -26,7 +26,7 @@ export: $(BIN)/.installed
 	$(BIN)/nbdev_clean
 
 long-test: $(BIN)/.installed browser
-	HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --dist loadfile -m "slow or not slow"
+	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --dist worksteal -m "slow or not slow"
 
 app: $(BIN)/.installed
 	@echo "The app will be at http://$${GRADIO_SERVER_NAME:-127.0.0.1}:$${GRADIO_SERVER_PORT:-7860}"

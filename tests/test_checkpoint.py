@@ -591,13 +591,10 @@ def test_blobs_that_repositories_share(hub, model, published):
 
 
 SCRIPT = """
-import time
 from cdmd_nb.checkpoint import fetch_checkpoint, load_checkpoint
 from cdmd_nb.denoiser import SchemaTensors
 from cdmd_nb.sampler import sample_rows
-start = time.monotonic()
 c = load_checkpoint(fetch_checkpoint("me/model"))
-assert time.monotonic() - start < 15
 t = c.tables["Customers"]
 print(t.codec.decode(*sample_rows(c.net, SchemaTensors.of(t.embedding, "cpu"), 20, steps=3)).to_csv())
 """
