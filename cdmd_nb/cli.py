@@ -14,7 +14,8 @@ import typer
 app = typer.Typer(help="Good synthetic data from anybody's table.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 # %% auto #0
-__all__ = ['app', 'corpus', 'main', 'fit', 'sample', 'info', 'push', 'evaluate', 'packages', 'build', 'pretrain']
+__all__ = ['app', 'corpus', 'bench', 'main', 'fit', 'sample', 'info', 'push', 'evaluate', 'packages', 'build', 'pretrain',
+           'bench_few_epoch', 'bench_few_shot', 'bench_speed']
 
 # %% ../nbs/16_cli.ipynb #afed574d
 def main() -> None:
@@ -198,5 +199,46 @@ def pretrain(
     syn.save(out, half=True)
     r = syn.result
     _say({"checkpoint": out, "steps": r.steps, "rows": r.rows, "minutes": round(r.seconds / 60, 2), "validation_loss": r.heldout}, as_json)
+
+
+# %% ../nbs/16_cli.ipynb #31b2c290
+bench = typer.Typer(help="The paper's experiments: scores against epochs, rows or minutes.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+_Out = Annotated[str, typer.Option(help="CSV file of results; what is in it is not done again.")]
+_Datasets = Annotated[list[str] | None, typer.Option("--dataset", help="A table, such as adult; repeat for more. By default the seven of the paper.")]
+_Methods = Annotated[list[str] | None, typer.Option("--method", help="pre-trained, scratch or a baseline; repeat for more.")]
+_Seeds = Annotated[int, typer.Option(help="Repetitions, each with a seed of its own.")]
+_Rows = Annotated[int | None, typer.Option(help="Most synthetic rows to score; by default as many as test rows.")]
+_Checkpoint = Annotated[str | None, typer.Option(help="Folder or Hub repository; by default the embedded checkpoint.")]
+
+def _bench(run, out: str, datasets, methods, seeds: int, rows: int | None, checkpoint: str | None, **budgets) -> None:
+    "Run an experiment and print the average S."
+    from cdmd_nb.benchmark import OURS, averages
+    from cdmd_nb.datasets import EVALUATION
+    results = run(out, datasets or EVALUATION, methods or OURS, seeds=range(seeds), rows=rows, checkpoint=checkpoint, **{k: v for k, v in budgets.items() if v})
+    print(averages(results).round(2).to_string())
+
+# %% ../nbs/16_cli.ipynb #1fa3c2a7
+@bench.command("few-epoch", epilog="Example: cdmd bench few-epoch --out few_epoch.csv --dataset magic --epochs 1 --epochs 5 --rows 3000")
+def bench_few_epoch(out: _Out, dataset: _Datasets = None, method: _Methods = None, seeds: _Seeds = 1, rows: _Rows = None, checkpoint: _Checkpoint = None,
+                    epochs: Annotated[list[float] | None, typer.Option(help="Passes over the training rows; by default 1, 2, 5 and 10.")] = None):
+    "Scores after a few passes over all training rows."
+    from cdmd_nb.benchmark import few_epoch
+    _bench(few_epoch, out, dataset, method, seeds, rows, checkpoint, epochs=epochs)
+
+@bench.command("few-shot", epilog="Example: cdmd bench few-shot --out few_shot.csv --dataset adult --size 20 --size 200 --seeds 3 --rows 3000")
+def bench_few_shot(out: _Out, dataset: _Datasets = None, method: _Methods = None, seeds: _Seeds = 3, rows: _Rows = None, checkpoint: _Checkpoint = None,
+                   size: Annotated[list[int] | None, typer.Option(help="Training rows; by default 20, 50, 100, 200, 500 and 1000.")] = None):
+    "Scores with a few training rows."
+    from cdmd_nb.benchmark import few_shot
+    _bench(few_shot, out, dataset, method, seeds, rows, checkpoint, sizes=size)
+
+@bench.command("speed", epilog="Example: cdmd bench speed --out speed.csv --method scratch --method ctgan --method tvae --minutes 1 --minutes 3")
+def bench_speed(out: _Out, dataset: _Datasets = None, method: _Methods = None, seeds: _Seeds = 1, rows: _Rows = None, checkpoint: _Checkpoint = None,
+                minutes: Annotated[list[float] | None, typer.Option(help="Minutes of fitting; by default 1, 3 and 10.")] = None):
+    "Scores after some minutes of fitting, and the speed of sampling."
+    from cdmd_nb.benchmark import speed
+    _bench(speed, out, dataset, method, seeds, rows, checkpoint, minutes=minutes)
 
 if __name__ == "__main__" and "__file__" in globals(): main()

@@ -115,7 +115,7 @@ def default_steps(method: str,  # "fast" or "paper"
                   n_cat: int,  # categorical columns
                  ) -> int:
     "Looks at the network that a run takes unless told otherwise."
-    return 50 if method == "paper" else max(28, n_cat)
+    return 50 if method == "paper" else max(14, n_cat)
 
 def _batch_blocks(net: Denoiser, schema: SchemaTensors, batch_size: int | None, memory: float) -> int:
     "Blocks per batch: as asked, or as many as `memory` GiB hold."

@@ -68,6 +68,7 @@ class TrainConfig:
     optimizer: str = "muon"  # "muon" (matrices of the Transformer, AdamW for the rest) or "adamw" for everything, as in the paper
     lr: float = 5e-4  # AdamW's learning rate; the paper's is 1e-4 with batches of 4096
     muon_lr: float = 0.01  # Muon's
+    muon_decay: float = 0.0  # Muon's weight decay
     weight_decay: float = 0.0  # AdamW's
     warmup: float = 0.05  # share of the budget in which the learning rate grows from 0
     decay: str = "cosine"  # "cosine": to zero at the end; "plateau": the paper's ×0.9 after 50 epochs without progress; "none"
@@ -103,8 +104,8 @@ def lr_factor(share: float,  # of the budget spent
 # %% ../nbs/07_training.ipynb #4c5ffef3
 class Muon(torch.optim.Optimizer):
     "Momentum, orthogonalised: for the weight matrices of a Transformer. Matrices of one shape are worked on together."
-    def __init__(self, params, lr: float = 0.02, momentum: float = 0.95):
-        super().__init__(params, dict(lr=lr, momentum=momentum))
+    def __init__(self, params, lr: float = 0.02, momentum: float = 0.95, weight_decay: float = 0.0):
+        super().__init__(params, dict(lr=lr, momentum=momentum, weight_decay=weight_decay))
 
     @torch.no_grad()
     def step(self) -> None:
@@ -117,7 +118,8 @@ class Muon(torch.optim.Optimizer):
                 shapes.setdefault(tuple(p.shape), []).append((p, p.grad.lerp(buffer, group["momentum"])))
             for (a, b), found in shapes.items():
                 updates = orthogonalize(torch.stack([direction for _, direction in found]))
-                for (p, _), update in zip(found, updates, strict=True): p.add_(update, alpha=-group["lr"] * max(1, a / b) ** 0.5)
+                for (p, _), update in zip(found, updates, strict=True):
+                    p.mul_(1 - group["lr"] * group["weight_decay"]).add_(update, alpha=-group["lr"] * max(1, a / b) ** 0.5)
 
 def orthogonalize(m: Tensor,  # (..., a, b)
                   steps: int = 5,  # Newton–Schulz iterations
@@ -139,7 +141,7 @@ def _optimizers(net: Denoiser, config: TrainConfig) -> list[torch.optim.Optimize
     matrices = [p for n, p in named if config.optimizer == "muon" and p.ndim == 2 and n.startswith(("encoder.", "decoder."))]
     rest = [p for n, p in named if not any(p is m for m in matrices)]
     adamw = torch.optim.AdamW(rest, lr=config.lr, betas=(0.9, 0.99), weight_decay=config.weight_decay)
-    return ([Muon(matrices, config.muon_lr)] if matrices else []) + [adamw]
+    return ([Muon(matrices, config.muon_lr, weight_decay=config.muon_decay)] if matrices else []) + [adamw]
 
 # %% ../nbs/07_training.ipynb #570ebfd2
 def _generator(*key) -> torch.Generator:
