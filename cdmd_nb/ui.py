@@ -170,7 +170,7 @@ def fit(self: App, name: str, about: str, choice: str, typed: str, budget: str, 
     s.schema = s.schema.replace(name=(name or "").strip()[:200] or "table", description=(about or "").strip()[:1000])
     device, drawn = device_name(), 0.0
     self.sessions.take_turn(request.session_hash)
-    yield {self.turn: gr.Timer(active=False), self.losses: "", self.fit_note: "",
+    yield {self.state: state_html(self.limits, plan.checkpoint), self.turn: gr.Timer(active=False), self.losses: "", self.fit_note: "",
            self.fit_progress: page.progress_html("Reading the words of the table", None, [device]), self.go: gr.Button(visible=False),
            self.halt: gr.Button(visible=True), **self.no_model(s)}
     try:
@@ -347,7 +347,7 @@ def _tune_form(app: App) -> None:
     with gr.Row():
         app.choice = gr.Radio(choices, value=choices[0], label="Start from", elem_id="start", min_width=300)
         app.budget = gr.Radio([*spans, "epochs"], value=spans[0], label="For how long", elem_id="budget", min_width=300)
-    app.hub = gr.Textbox(label="Hub repository", placeholder="owner/name", visible=False, max_length=200, elem_id="hub")
+    app.hub = gr.Textbox(label="Hub repository", placeholder="owner/name, then Enter", visible=False, max_length=200, elem_id="hub")
     latest = f"Passes over the rows; ends after {page.span_text(app.limits.minutes)} at the latest."
     app.epochs = gr.Number(10, label="Epochs", info=latest, visible=False, elem_id="epochs")
     with gr.Accordion("More options", open=False):
@@ -417,7 +417,7 @@ def _wire(app: App) -> None:
     fresh = [app.no_table, app.columns, app.no_table_2, app.tune, app.fit_progress, app.losses, app.fit_note, *later]
     opened = [app.note, app.preview, app.name, app.about, app.editor, app.steps, app.about_table, *fresh]
     form = [app.name, app.about, app.choice, app.hub, app.budget, app.epochs, app.size, app.holdout, app.batch, app.seed]
-    fit_to = [app.turn, app.go, app.halt, app.fit_progress, app.losses, app.fit_note, app.steps, app.hold_column, *later]
+    fit_to = [app.state, app.turn, app.go, app.halt, app.fit_progress, app.losses, app.fit_note, app.steps, app.hold_column, *later]
     make_to = [app.make, app.halt_make, app.make_progress, app.made, app.take_rows, app.csv, app.parquet, app.no_rows, app.compared]
     compare_to = [app.steps, app.no_rows, app.compared, app.compare_progress, app.card, app.real_rows, app.made_rows, app.explorer, app.privacy,
                   app.scores, app.report_file, app.model_file, app.script_file, app.code]
@@ -457,7 +457,6 @@ def _wire_small(app: App, fresh: list, quiet: dict) -> None:
     start = dict(fn=g(app.choose_start), inputs=[app.choice, app.hub], outputs=[app.state, app.hub, app.size], **quiet)
     app.choice.change(**start)
     app.hub.submit(**start)
-    app.hub.blur(**start)
     app.hold_column.input(g(app.hold_choices), app.hold_column, app.hold_value, **quiet)
     app.add.click(g(app.add_hold), [app.hold_column, app.hold_value], [app.chips, app.hold_column, app.hold_value], **quiet)
     app.chips.select(g(app.drop_hold), None, app.chips, **quiet)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np, pandas as pd, pytest
 
 from app_server import run_app
+from hub_server import Hub, Repo
 
 CHROMIUM = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
 try: from playwright.sync_api import expect, sync_playwright
@@ -19,7 +20,15 @@ SECONDS = 5
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with run_app(tmp_path_factory.mktemp("app"), CDMD_MAX_MINUTES=str(SECONDS / 60), CDMD_CHECKPOINT="") as s: yield s
+    "The app, and a Hub that has one checkpoint."
+    from cdmd_nb import Synthesizer
+    folder = tmp_path_factory.mktemp("app")
+    saved = Synthesizer("tiny").save(folder / "saved")
+    with Hub() as hub:
+        hub.repos["me/tables"] = Repo()
+        hub.repos["me/tables"].commit({p.name: p.read_bytes() for p in saved.iterdir()})
+        env = dict(HF_ENDPOINT=hub.endpoint, HF_HUB_OFFLINE="0", HF_HOME=str(folder / "hf"), HF_HUB_DISABLE_XET="1")
+        with run_app(folder, CDMD_MAX_MINUTES=str(SECONDS / 60), CDMD_CHECKPOINT="", **env) as s: yield s
 
 
 @pytest.fixture(scope="module")
@@ -206,6 +215,26 @@ def test_upload_and_correct(visit, tmp_path):
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert {"config.json", "model.safetensors"} <= set(zipfile.ZipFile(model).namelist())
     assert "types={'shelf': 'categorical', 'customer_id': 'ignored'}" in script.read_text() and "my_customers.csv" in script.read_text()
+
+
+def test_a_checkpoint_from_the_hub(visit, tmp_path):
+    v = visit()
+    customers(200).to_csv(tmp_path / "clients.csv", index=False)
+    v.upload(tmp_path / "clients.csv")
+    v.page.wait_for_selector("#preview table")
+    v.tab(3)
+    v.page.locator("#start label", has_text="Hub").click()
+    name = v.page.locator("#hub textarea, #hub input")
+    for wrong, says in (("me/nothing", "no repository"), ("../etc", "not the name of a Hub repository")):
+        name.fill(wrong)
+        name.press("Enter")
+        assert says in v.error()
+    name.fill("me/tables")
+    name.press("Enter")
+    expect(v.page.locator("#state")).to_contain_text("me/tables")
+    v.shot("3-hub")
+    v.fit_epochs("1")
+    v.page.wait_for_selector("#make", timeout=60_000)
 
 
 def test_bad_files_are_explained(visit, tmp_path):
