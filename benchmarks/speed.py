@@ -6,7 +6,8 @@ Rows, columns and vocabularies have the shapes of the seven tables; the values a
 Every line runs in a process of its own, so that peak memory is its own. `matmul_share` is the part of a training step that
 PyTorch's profiler finds in matrix products and attention.
 """
-import argparse, json, resource, subprocess, sys, time
+import argparse, json, re, subprocess, sys, time
+from pathlib import Path
 
 import pandas as pd, torch
 
@@ -50,7 +51,7 @@ def measure(size: str, shape: tuple, rows: int, seconds: float) -> dict:
     sample_rows(net, table.schema, n)
     sampled = time.perf_counter() - start
     return {"train_rows_s": result.rows / result.seconds, "sample_rows_s": n / sampled, "matmul_share": matmul_share(net, table),
-            "peak_GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+            "peak_GiB": int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 2**20}
 
 
 def main():
