@@ -193,7 +193,7 @@ def pretrain(
     tables = Corpus(corpus)
     if minutes is steps is None: minutes = 60.0
     config = TrainConfig(minutes=minutes, steps=steps, batch_size=batch_size, tables=per_step, tau=0.5, columns=columns, warmup=0.02, flat=0.5,
-                         patience=LOOKS, seed=seed)
+                         patience=LOOKS, keep="last", seed=seed)
     syn = Synthesizer.from_pretrained(checkpoint) if checkpoint else Synthesizer(size, seed=seed)
     syn.pretrain(tables.tables("train"), tables.tables("validation"), "PyPI corpus", config, state_path=resume)
     syn.save(out, half=True)

@@ -80,6 +80,7 @@ class TrainConfig:
     freeze_encoder: bool = False  # few-shot mode: train all but the Transformer encoder
     holdout: float = 0.1  # share of rows (at most 1000 per table) kept to see when a table is being memorised; 0 for none
     patience: int = 5  # looks at the held-out rows without progress before stopping
+    keep: str = "best"  # weights to end with: the "best" on the held-out rows, or the "last" (averaged) ones
     seed: int = 0  # same seed, same run
     save_minutes: float = 3.0  # how often the state is saved
 
@@ -87,6 +88,7 @@ class TrainConfig:
         if sum(b is not None for b in (self.minutes, self.steps, self.epochs)) != 1: raise ValueError("Give exactly one budget: minutes, steps or epochs.")
         if not 1 <= self.tables <= self.batch_size: raise ValueError("A step takes rows from at least one table, and at least one row from each.")
         if self.optimizer not in ("muon", "adamw"): raise ValueError(f"There is no optimizer '{self.optimizer}'; choose muon or adamw.")
+        if self.keep not in ("best", "last"): raise ValueError(f"There are no '{self.keep}' weights to keep; choose best or last.")
         if self.decay not in ("cosine", "plateau", "none"): raise ValueError(f"There is no decay '{self.decay}'; choose cosine, plateau or none.")
 
 class TrainingError(RuntimeError):
@@ -464,7 +466,8 @@ def _finish(self: _Trainer, stopped: str, path: Path | None) -> TrainResult:
     "Put the best weights into the network and say what happened."
     if self.run.step and stopped != "early stop": self.look()
     if path is not None and self.accelerator.is_main_process: _save_state(path, self.run, self.state(), self.optimizers)
-    weights = self.best_weights if self.held and self.best_weights is not None else self.average if self.config.ema else None
+    best = self.held and self.best_weights is not None and self.config.keep == "best"
+    weights = self.best_weights if best else self.average if self.config.ema else None
     if weights is not None: self.net.load_state_dict(weights)
     for p in self.net.parameters(): p.requires_grad_(True)
     self.net.eval()
