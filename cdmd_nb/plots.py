@@ -85,13 +85,13 @@ def plot_shapes(report: Report,  # what `evaluate` returned
     for type, pattern in (("numerical", ""), ("categorical", "/")):
         rows = [i for i, c in enumerate(shown) if c["type"] == type]
         detail = [[_safe(shown[i]["name"], 60), shown[i]["missing_real"] or 0, shown[i]["missing_synthetic"] or 0] for i in rows]
-        if rows: data.append(dict(type="bar", orientation="h", y=rows, x=[100 * shown[i]["score"] for i in rows], name=type, customdata=detail,
+        if rows: data.append(dict(type="bar", orientation="h", y=rows, x=[100 * shown[i]["score"] for i in rows], name=type, width=0.75, customdata=detail,
                                   marker=dict(color=REAL, pattern=dict(shape=pattern, fgcolor=_GROUND[dark]["paper"], fillmode="overlay", size=5)),
                                   hovertemplate="<b>%{customdata[0]}</b><br>Shape %{x:.2f}<br>missing: real %{customdata[1]:.1%}, "
                                                 "synthetic %{customdata[2]:.1%}<extra></extra>"))
     low = max(0, math.floor(10 * min((c["score"] for c in shown), default=0)) * 10 - 10)
     return _figure(data, dark, height=150 + 20 * max(4, len(shown)), barmode="overlay", title_text="Shape of each column (100: as in the real rows)",
-                   xaxis=dict(range=[low, 100], title_text=f"the axis starts at {low}" if low else ""), bargap=0.25,
+                   xaxis=dict(range=[low, 100], title_text=f"the axis starts at {low}" if low else ""),
                    yaxis=_ticks([_safe(c["name"]) for c in shown]) | dict(autorange="reversed", tickfont=dict(size=12)))
 
 # %% ../nbs/11_plots.ipynb #dafa4aa8
