@@ -272,7 +272,11 @@ _DRAW = """
     layout.font = {size: 11};
     layout.margin = Object.assign({}, layout.margin, {l: 8, r: 8, t: 84, b: 30});
     const title = layout.title && layout.title.text;
-    if (title) layout.title = {...layout.title, font: {size: 12}, text: title.replace("  ×  ", "<br>× ")};
+    if (title) layout.title = {...layout.title, font: {size: 12}, text: title.includes("  ×  ") ? title.replace("  ×  ", "<br>× ").replace("  ·  ", "<br>") : title};
+    if (layout.updatemenus) {
+      layout.legend = {...layout.legend, orientation: "h", x: 0.5, xanchor: "center", y: -0.12, yanchor: "top"};
+      layout.margin.b = 60;
+    }
     for (const key in layout) if (/^[xy]axis/.test(key)) {
       layout[key].tickfont = {size: 9};
       if (layout[key].ticktext) layout[key].ticktext = layout[key].ticktext.map(short);
