@@ -272,7 +272,7 @@ _DRAW = """
     layout.font = {size: 11};
     layout.margin = Object.assign({}, layout.margin, {l: 8, r: 8, t: 84, b: 30});
     const title = layout.title && layout.title.text;
-    if (title) layout.title = {...layout.title, font: {size: 12}, text: title.includes("  ×  ") ? title.replace("  ×  ", "<br>× ").replace("  ·  ", "<br>") : title};
+    if (title) layout.title = {...layout.title, font: {size: 12}, text: title.replace(/  ×  (.*?)(  ·  |$)/, "<br>× $1<br>")};
     if (layout.updatemenus) {
       layout.legend = {...layout.legend, orientation: "h", x: 0.5, xanchor: "center", y: -0.12, yanchor: "top"};
       layout.margin.b = 60;
