@@ -16,12 +16,12 @@ import numpy as np, pandas as pd
 from .baselines import BASELINES, available
 from .datasets import EVALUATION, Dataset, load_dataset
 from .metrics import METRICS, evaluate
-from .schema import TableError
+from .schema import TableError, infer_schema
 from .synthesizer import EMBEDDED_CHECKPOINT, Synthesizer
 
 # %% auto #0
 __all__ = ['AXES', 'OURS', 'Cell', 'Results', 'Made', 'Task', 'runnable', 'make', 'score', 'machine', 'few_epoch', 'draw',
-           'few_shot', 'speed', 'averages', 'plot_budgets']
+           'few_shot', 'speed', 'in_domain', 'averages', 'plot_budgets']
 
 # %% ../nbs/14_benchmark.ipynb #3d10bdb1
 @dataclass(frozen=True)
@@ -149,9 +149,20 @@ def _line(made: Made, scores: Mapping, rows: int) -> dict:
             "train_rows": rows, "parameters": made.parameters, "machine": machine()}
 
 # %% ../nbs/14_benchmark.ipynb #df09e809
+def _whole(experiment: str, unit: str, out: str | Path, datasets: Iterable[str], methods: Iterable[str], budgets: Iterable[float], seeds: Iterable[int],
+           rows: int | None, checkpoint: str | None, show: bool) -> pd.DataFrame:
+    "An experiment in which every cell learns a whole training half, with a budget in `unit`."
+    cells = (Cell(experiment, d, m, float(b), s) for s, b, d, m in product(seeds, budgets, datasets, runnable(methods)))
+    def work(cell: Cell) -> dict:
+        data = load_dataset(cell.dataset)
+        train, test = data.halves(cell.seed)
+        made = make(cell.method, Task(train, data, {unit: cell.budget}, min(len(test), rows or len(test)), cell.seed, checkpoint))
+        return _line(made, score(train, test, made.rows, data), len(train))
+    return _run(cells, Results(out), work, show)
+
 def few_epoch(out: str | Path,  # CSV file of results; cells that are in it are not done again
               datasets: Iterable[str] = EVALUATION,  # tables
-              methods: Iterable[str] = ("pre-trained", "scratch"),  # ours and names in `BASELINES`
+              methods: Iterable[str] = OURS,  # ours and names in `BASELINES`
               epochs: Iterable[float] = (1, 2, 5, 10),  # budgets
               seeds: Iterable[int] = (0,),  # of the split and of the method
               rows: int | None = None,  # most synthetic rows to score; by default as many as test rows
@@ -159,13 +170,7 @@ def few_epoch(out: str | Path,  # CSV file of results; cells that are in it are 
               show: bool = True,  # a progress bar
              ) -> pd.DataFrame:
     "S after a few passes over the training rows."
-    cells = (Cell("few-epoch", d, m, float(e), s) for s, d, e, m in product(seeds, datasets, epochs, runnable(methods)))
-    def work(cell: Cell) -> dict:
-        data = load_dataset(cell.dataset)
-        train, test = data.halves(cell.seed)
-        made = make(cell.method, Task(train, data, {"epochs": cell.budget}, min(len(test), rows or len(test)), cell.seed, checkpoint))
-        return _line(made, score(train, test, made.rows, data), len(train))
-    return _run(cells, Results(out), work, show)
+    return _whole("few-epoch", "epochs", out, datasets, methods, epochs, seeds, rows, checkpoint, show)
 
 # %% ../nbs/14_benchmark.ipynb #d06904fe
 def draw(train: pd.DataFrame,  # the training half
@@ -177,7 +182,7 @@ def draw(train: pd.DataFrame,  # the training half
 
 def few_shot(out: str | Path,  # CSV file of results; cells that are in it are not done again
              datasets: Iterable[str] = EVALUATION,  # tables
-             methods: Iterable[str] = ("pre-trained", "scratch"),  # ours and names in `BASELINES`
+             methods: Iterable[str] = OURS,  # ours and names in `BASELINES`
              sizes: Iterable[int] = (20, 50, 100, 200, 500, 1000),  # training rows
              seeds: Iterable[int] = (0, 1, 2),  # draws
              steps: int = 300,  # optimiser steps at most; a held-out loss stops earlier
@@ -198,7 +203,7 @@ def few_shot(out: str | Path,  # CSV file of results; cells that are in it are n
 # %% ../nbs/14_benchmark.ipynb #c036ca0d
 def speed(out: str | Path,  # CSV file of results; cells that are in it are not done again
           datasets: Iterable[str] = EVALUATION,  # tables
-          methods: Iterable[str] = ("pre-trained", "scratch"),  # ours and names in `BASELINES`
+          methods: Iterable[str] = OURS,  # ours and names in `BASELINES`
           minutes: Iterable[float] = (1, 3, 10),  # budgets
           seeds: Iterable[int] = (0,),  # of the split and of the method
           rows: int | None = None,  # most synthetic rows to score; by default as many as test rows
@@ -206,12 +211,44 @@ def speed(out: str | Path,  # CSV file of results; cells that are in it are not 
           show: bool = True,  # a progress bar
          ) -> pd.DataFrame:
     "S after some minutes of fitting, and the speed of sampling."
-    cells = (Cell("speed", d, m, float(t), s) for s, t, d, m in product(seeds, minutes, datasets, runnable(methods)))
+    return _whole("speed", "minutes", out, datasets, methods, minutes, seeds, rows, checkpoint, show)
+
+# %% ../nbs/14_benchmark.ipynb #5d0c1a02
+def _stretch(frames: Mapping[str, pd.DataFrame], schemas: Mapping, folder: Path, budgets: list[float], which: int, how: Mapping) -> Synthesizer:
+    "The joint model after `budgets[which]` CPU minutes: kept in `folder`, or trained from the one before."
+    import torch
+    at = folder / f"{budgets[which]:g}"
+    if at.is_dir(): return Synthesizer.from_pretrained(at)
+    before = _stretch(frames, schemas, folder, budgets, which - 1, how) if which else Synthesizer(seed=how.get("seed", 0))
+    minutes = (budgets[which] - (budgets[which - 1] if which else 0)) / torch.get_num_threads()
+    state = folder / f"{budgets[which]:g}.state.safetensors"
+    grow = {} if which else {"grow": 0.1}
+    syn = before.fit(frames, schemas, minutes=minutes, batch_size=512, tables=4, flat=0.3, keep="last", patience=10**6, state_path=state, **grow, **how)
+    syn.save(at)
+    state.unlink(missing_ok=True)
+    return syn
+
+def in_domain(out: str | Path,  # CSV file of results; cells that are in it are not done again
+              models: str | Path,  # folder in which the joint models are kept
+              datasets: Iterable[str] = EVALUATION,  # tables
+              minutes: Iterable[float] = (30, 60, 120, 240, 480),  # budgets, in CPU minutes
+              seed: int = 0,  # of the split and of the model
+              rows: int | None = None,  # most synthetic rows to score; by default as many as test rows
+              show: bool = True,  # progress bars
+             ) -> pd.DataFrame:
+    "Scores of one model that learned all tables together."
+    data, budgets = {d: load_dataset(d) for d in datasets}, sorted(float(m) for m in minutes)
+    halves = {d: t.halves(seed) for d, t in data.items()}
+    frames = {data[d].schema.name: train for d, (train, _) in halves.items()}
+    schemas = {data[d].schema.name: infer_schema(train, data[d].schema.name, data[d].schema.description) for d, (train, _) in halves.items()}
     def work(cell: Cell) -> dict:
-        data = load_dataset(cell.dataset)
-        train, test = data.halves(cell.seed)
-        made = make(cell.method, Task(train, data, {"minutes": cell.budget}, min(len(test), rows or len(test)), cell.seed, checkpoint))
-        return _line(made, score(train, test, made.rows, data), len(train))
+        (train, test), table = halves[cell.dataset], data[cell.dataset]
+        syn = _stretch(frames, schemas, Path(models), budgets, budgets.index(cell.budget), {"seed": seed, "show": show})
+        start = time.perf_counter()
+        made = syn.sample(min(len(test), rows or len(test)), seed=seed, table=table.schema.name)
+        cost = Made(made, 60 * cell.budget, time.perf_counter() - start, syn.net.n_parameters)
+        return _line(cost, score(train, test, made, table), len(train))
+    cells = (Cell("in-domain", d, "joint", b, seed) for b, d in product(budgets, datasets))
     return _run(cells, Results(out), work, show)
 
 # %% ../nbs/14_benchmark.ipynb #f6f11987
@@ -225,7 +262,7 @@ def averages(results: pd.DataFrame,  # lines of one experiment
 
 # %% ../nbs/14_benchmark.ipynb #9789d8b1
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
-_AXIS = {"few-epoch": "training epochs", "few-shot": "training rows", "speed": "minutes of fitting"}
+_AXIS = {"few-epoch": "training epochs", "few-shot": "training rows", "speed": "minutes of fitting", "in-domain": "CPU minutes of joint training"}
 
 def plot_budgets(results: pd.DataFrame,  # lines of one experiment
                  score: str = "S",  # which score

@@ -15,7 +15,7 @@ app = typer.Typer(help="Good synthetic data from anybody's table.", no_args_is_h
 
 # %% auto #0
 __all__ = ['app', 'corpus', 'bench', 'main', 'fit', 'sample', 'info', 'push', 'evaluate', 'packages', 'build', 'pretrain',
-           'bench_few_epoch', 'bench_few_shot', 'bench_speed']
+           'bench_few_epoch', 'bench_few_shot', 'bench_speed', 'bench_in_domain']
 
 # %% ../nbs/16_cli.ipynb #afed574d
 def main() -> None:
@@ -179,9 +179,10 @@ def pretrain(
     steps: Annotated[int | None, typer.Option(help="Budget in optimiser steps.")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="Folder or Hub repository to go on from; else from scratch.")] = None,
     size: Annotated[str, typer.Option(help="Size of a network from scratch: tiny, small or paper.")] = "small",
-    batch_size: Annotated[int, typer.Option(help="Rows per step.")] = 512,
-    per_step: Annotated[int, typer.Option("--tables", help="Tables that share the rows of a step.")] = 8,
-    columns: Annotated[int, typer.Option(help="Most columns per step.")] = 24,
+    batch_size: Annotated[int | None, typer.Option(help="Rows per step.")] = None,
+    per_step: Annotated[int | None, typer.Option("--tables", help="Tables that share the rows of a step.")] = None,
+    columns: Annotated[int | None, typer.Option(help="Most columns per step.")] = None,
+    grow: Annotated[float | None, typer.Option(help="Share of the budget in which the tables in play grow to all; 0 to go on.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same run.")] = 0,
     resume: Annotated[str | None, typer.Option(help="File for the state of the run; if it is there, go on from it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -189,11 +190,11 @@ def pretrain(
     "Learn what tables look like from a corpus."
     from cdmd_nb.datasets import Corpus
     from cdmd_nb.synthesizer import Synthesizer
-    from cdmd_nb.training import LOOKS, TrainConfig
+    from cdmd_nb.training import PRETRAINING, TrainConfig
     tables = Corpus(corpus)
     if minutes is steps is None: minutes = 60.0
-    config = TrainConfig(minutes=minutes, steps=steps, batch_size=batch_size, tables=per_step, tau=0.5, columns=columns, warmup=0.02, flat=0.5,
-                         patience=LOOKS, keep="last", seed=seed)
+    given = {k: v for k, v in dict(batch_size=batch_size, tables=per_step, columns=columns, grow=grow).items() if v is not None}
+    config = TrainConfig(minutes=minutes, steps=steps, seed=seed, **(PRETRAINING | given))
     syn = Synthesizer.from_pretrained(checkpoint) if checkpoint else Synthesizer(size, seed=seed)
     syn.pretrain(tables.tables("train"), tables.tables("validation"), "PyPI corpus", config, state_path=resume)
     syn.save(out, half=True)
@@ -240,5 +241,16 @@ def bench_speed(out: _Out, dataset: _Datasets = None, method: _Methods = None, s
     "Scores after some minutes of fitting, and the speed of sampling."
     from cdmd_nb.benchmark import speed
     _bench(speed, out, dataset, method, seeds, rows, checkpoint, minutes=minutes)
+
+@bench.command("in-domain", epilog="Example: cdmd bench in-domain --out in_domain.csv --models joint --minutes 30 --minutes 60 --rows 5000")
+def bench_in_domain(out: _Out, models: Annotated[str, typer.Option(help="Folder in which the joint models are kept; a run that was broken off goes on.")],
+                    dataset: _Datasets = None, rows: _Rows = None,
+                    minutes: Annotated[list[float] | None, typer.Option(help="CPU minutes of joint training; by default 30, 60, 120, 240 and 480.")] = None,
+                    seed: Annotated[int, typer.Option(help="Of the split and of the model.")] = 0):
+    "Scores of one model that learns all tables together."
+    from cdmd_nb.benchmark import averages, in_domain
+    from cdmd_nb.datasets import EVALUATION
+    results = in_domain(out, models, dataset or EVALUATION, seed=seed, rows=rows, **({"minutes": minutes} if minutes else {}))
+    print(averages(results, "Q").round(2).to_string(), averages(results).round(2).to_string(), sep="\n")
 
 if __name__ == "__main__" and "__file__" in globals(): main()

@@ -444,8 +444,9 @@ class Corpus:
 
     def tables(self, split: str = "train"  # or "validation"
               ) -> list[TrainTable]:
-        "All tables of a split."
-        return [self.table(i) for i in self.infos(split)]
+        "All tables of a split; first those with most to teach: many rows, and columns of both types."
+        lesson = lambda i: i["rows"] * (i["num"] + 0.1) * (i["cat"] + 0.1)
+        return [self.table(i) for i in sorted(self.infos(split), key=lesson, reverse=True)]
 
     def codec(self, info: dict  # from `infos`
              ) -> TableCodec:

@@ -19,8 +19,8 @@ from .diffusion import sample_times, training_noise
 from .text import SchemaEmbedding
 
 # %% auto #0
-__all__ = ['LOOKS', 'TrainTable', 'TrainConfig', 'TrainingError', 'lr_factor', 'Muon', 'orthogonalize', 'Progress', 'TrainResult',
-           'heldout_loss', 'train']
+__all__ = ['PRETRAINING', 'LOOKS', 'TrainTable', 'TrainConfig', 'TrainingError', 'lr_factor', 'Muon', 'orthogonalize', 'Progress',
+           'TrainResult', 'heldout_loss', 'train']
 
 # %% ../nbs/07_training.ipynb #5a0eb00d
 @dataclass(frozen=True, eq=False)
@@ -76,6 +76,7 @@ class TrainConfig:
     ema: float = 0.999  # decay of the averaged weights; 0 for none
     clip: float = 1.0  # largest gradient norm
     tau: float = 0.0  # tables are drawn with probability ∝ rows^tau
+    grow: float = 0.0  # share of the budget in which the tables in play grow, in their order, from one to all: for pre-training
     columns: int | None = None  # most columns per step, drawn at random each time: for pre-training on wide tables
     freeze_encoder: bool = False  # few-shot mode: train all but the Transformer encoder
     holdout: float = 0.1  # share of rows (at most 1000 per table) kept to see when a table is being memorised; 0 for none
@@ -93,6 +94,9 @@ class TrainConfig:
 
 class TrainingError(RuntimeError):
     "Training that cannot go on."
+
+# %% ../nbs/07_training.ipynb #5d0c1a12
+PRETRAINING = dict(batch_size=256, tables=4, tau=0.5, columns=24, grow=0.7, warmup=0.02, flat=0.5, muon_decay=0.3, keep="last", patience=10**6)
 
 # %% ../nbs/07_training.ipynb #3359f91b
 def lr_factor(share: float,  # of the budget spent
@@ -164,9 +168,15 @@ class _Batches:
             self._orders[table] = (epoch, torch.randperm(self.sizes[table], generator=_generator(self.config.seed, "rows", table, epoch)))
         return self._orders[table][1]
 
-    def next(self, draw: int) -> tuple[int, Tensor]:
+    def in_play(self, share: float) -> int:
+        "How many tables are drawn from when so much of the budget is spent."
+        n, grow = len(self.sizes), self.config.grow
+        return n if share >= grow else round(n ** (share / grow))
+
+    def next(self, draw: int, share: float = 1.0) -> tuple[int, Tensor]:
         "The table of a draw and its rows."
-        table = int(torch.multinomial(self.weights, 1, generator=_generator(self.config.seed, "table", draw))) if len(self.sizes) > 1 else 0
+        weights = self.weights[:self.in_play(share)]
+        table = int(torch.multinomial(weights, 1, generator=_generator(self.config.seed, "table", draw))) if len(weights) > 1 else 0
         n, rows, need = self.sizes[table], [], self.config.batch_size // self.config.tables
         while need:
             epoch, at = divmod(self.taken[table], n)
@@ -323,7 +333,7 @@ class _Trainer:
 
     def batch(self, draw: int) -> TrainTable:
         "The rows of a draw, and the columns."
-        k, rows = self.batches.next(draw)
+        k, rows = self.batches.next(draw, self.share())
         batch, most = self.train[k].rows(rows), self.config.columns
         width = len(batch.schema.columns)
         if most is None or width <= most: return batch
