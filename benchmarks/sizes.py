@@ -16,7 +16,7 @@ from cdmd_nb.schema import infer_schema
 from cdmd_nb.text import TextEncoder, embed_schema
 from cdmd_nb.training import TrainConfig, TrainTable, heldout_loss, train
 
-SHAPES = [(64, 3, 2, 128), (96, 4, 4, 192), (128, 4, 4, 256), (192, 4, 4, 384)]
+SHAPES = [(64, 3, 2, 128), (96, 4, 4, 192), (128, 4, 4, 256), (160, 3, 4, 320)]
 
 
 def step_seconds(shape: tuple, table: TrainTable, batch_size: int, steps: int = 25) -> float:

@@ -185,7 +185,7 @@ def few_shot(out: str | Path,  # CSV file of results; cells that are in it are n
              methods: Iterable[str] = OURS,  # ours and names in `BASELINES`
              sizes: Iterable[int] = (20, 50, 100, 200, 500, 1000),  # training rows
              seeds: Iterable[int] = (0, 1, 2),  # draws
-             steps: int = 300,  # optimiser steps at most; a held-out loss stops earlier
+             steps: int | None = None,  # optimiser steps of 64 rows at most, a held-out loss stops earlier; by default ten times the root of the rows
              rows: int | None = None,  # most synthetic rows to score; by default as many as test rows
              checkpoint: str | None = None,  # folder or Hub repository; by default the embedded one
              show: bool = True,  # a progress bar
@@ -196,7 +196,8 @@ def few_shot(out: str | Path,  # CSV file of results; cells that are in it are n
         data = load_dataset(cell.dataset)
         train, test = data.halves(0)
         some = draw(train, int(cell.budget), cell.seed)
-        made = make(cell.method, Task(some, data, {"steps": steps}, min(len(test), rows or len(test)), cell.seed, checkpoint))
+        budget = {"steps": steps or round(10 * cell.budget ** 0.5)}
+        made = make(cell.method, Task(some, data, budget, min(len(test), rows or len(test)), cell.seed, checkpoint, {"batch_size": 64}))
         return _line(made, score(some, test, made.rows, data, dcr_seeds=20), len(some))
     return _run(cells, Results(out), work, show)
 

@@ -25,10 +25,10 @@ __all__ = ['SIZES', 'MAX_PAIRS', 'CHUNK', 'DenoiserConfig', 'SchemaTensors', 'En
 @dataclass(frozen=True)
 class DenoiserConfig:
     "The shape of the network."
-    dim: int = 128  # token dimension D
+    dim: int = 96  # token dimension D
     layers: int = 4  # encoder layers
     heads: int = 4  # attention heads
-    feedforward: int = 256  # hidden units of an encoder layer
+    feedforward: int = 192  # hidden units of an encoder layer
     text_dim: int = 384  # length of the text encoder's vectors
 
     @classmethod

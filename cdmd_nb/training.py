@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib, json, math, os, time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -19,8 +19,8 @@ from .diffusion import sample_times, training_noise
 from .text import SchemaEmbedding
 
 # %% auto #0
-__all__ = ['PRETRAINING', 'LOOKS', 'TrainTable', 'TrainConfig', 'TrainingError', 'lr_factor', 'Muon', 'orthogonalize', 'Progress',
-           'TrainResult', 'heldout_loss', 'train']
+__all__ = ['PRETRAINING', 'LOOKS', 'TrainTable', 'TrainConfig', 'TrainingError', 'default_batch', 'lr_factor', 'Muon',
+           'orthogonalize', 'Progress', 'TrainResult', 'heldout_loss', 'train']
 
 # %% ../nbs/07_training.ipynb #5a0eb00d
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class TrainConfig:
     minutes: float | None = None  # of wall-clock time
     steps: int | None = None  # optimiser steps
     epochs: float | None = None  # passes over all training rows
-    batch_size: int = 256  # rows per step, over all processes
+    batch_size: int | None = None  # rows per step, over all processes; by default 256, or fewer where a budget in epochs leaves few steps
     tables: int = 1  # tables that share the rows of a step: several for pre-training
     optimizer: str = "muon"  # "muon" (matrices of the Transformer, AdamW for the rest) or "adamw" for everything, as in the paper
     lr: float = 5e-4  # AdamW's learning rate; the paper's is 1e-4 with batches of 4096
@@ -87,7 +87,7 @@ class TrainConfig:
 
     def __post_init__(self):
         if sum(b is not None for b in (self.minutes, self.steps, self.epochs)) != 1: raise ValueError("Give exactly one budget: minutes, steps or epochs.")
-        if not 1 <= self.tables <= self.batch_size: raise ValueError("A step takes rows from at least one table, and at least one row from each.")
+        if not 1 <= self.tables <= (self.batch_size or 64): raise ValueError("A step takes rows from at least one table, and at least one row from each.")
         if self.optimizer not in ("muon", "adamw"): raise ValueError(f"There is no optimizer '{self.optimizer}'; choose muon or adamw.")
         if self.keep not in ("best", "last"): raise ValueError(f"There are no '{self.keep}' weights to keep; choose best or last.")
         if self.decay not in ("cosine", "plateau", "none"): raise ValueError(f"There is no decay '{self.decay}'; choose cosine, plateau or none.")
@@ -99,6 +99,12 @@ class TrainingError(RuntimeError):
 PRETRAINING = dict(batch_size=256, tables=4, tau=0.5, columns=24, grow=0.7, warmup=0.02, flat=0.5, muon_decay=0.3, keep="last", patience=10**6)
 
 # %% ../nbs/07_training.ipynb #3359f91b
+def default_batch(config: TrainConfig,  # the budget
+                  rows: int,  # of all tables
+                 ) -> int:
+    "Rows per step where none were asked for: about half the square root of the rows that the budget will see, from 64 to 256."
+    return 256 if config.epochs is None else min(256, max(64, int(math.sqrt(config.epochs * rows) / 2)))
+
 def lr_factor(share: float,  # of the budget spent
               config: TrainConfig,  # warm-up and decay
              ) -> float:
@@ -281,22 +287,23 @@ def heldout_loss(net: Denoiser,  # the network to judge
     return num, cat
 
 def _split(tables: Sequence[TrainTable], config: TrainConfig) -> tuple[list[TrainTable], list[TrainTable]]:
-    "Training rows and held-out rows of each table."
+    "Training rows and held-out rows of each table; few held-out rows are repeated, each time with other noise, or chance would decide when to stop."
     train, held = [], []
     for k, table in enumerate(tables):
         n = min(int(len(table) * config.holdout), 1000)
         order = torch.randperm(len(table), generator=_generator(config.seed, "split", k))
         train.append(table.rows(order[n:].sort().values) if n else table)
-        if n: held.append(table.rows(order[:n]))
+        if n: held.append(table.rows(order[:n].repeat(-(-256 // n))))
     return train, held
 
 # %% ../nbs/07_training.ipynb #b96fdfd2
 class _Trainer:
     "One training run; `train` is its front door."
     def __init__(self, net: Denoiser, tables: Sequence[TrainTable], config: TrainConfig, accelerator, validation: Sequence[TrainTable] = ()):
+        train, held = (tables, validation) if validation else _split(tables, config)
+        if config.batch_size is None: config = replace(config, batch_size=default_batch(config, sum(len(t) for t in train)))
         self.net, self.config, self.accelerator = net, config, accelerator
         net.to(accelerator.device)
-        train, held = (tables, validation) if validation else _split(tables, config)
         self.train, self.held = ([t.to(accelerator.device) for t in part] for part in (train, held))
         self.optimizers = _optimizers(net, config)
         self.rates = [[g["lr"] for g in o.param_groups] for o in self.optimizers]
