@@ -15,6 +15,7 @@ from cdmd_nb.denoiser import Denoiser, DenoiserConfig, SchemaTensors, time_featu
 from cdmd_nb.diffusion import MASK, Schedule, add_noise, mixed_loss, preconditioning, sample_times, step_transition
 from cdmd_nb.sampler import sample_rows
 
+ABOUT_1M = DenoiserConfig(128, 4, 4, 256)
 ADULT = (6, [9, 16, 7, 15, 6, 5, 2, 42, 2])
 DIABETES = (8, [6, 3, 10, 10, 8, 26, 17, 18, 73, 4, 4, 4, 4, 4, 4, 4, 4, 4, 2, 4, 4, 4, 4, 3, 4, 4, 2, 2, 3])
 
@@ -83,7 +84,7 @@ def seconds(f, repeat):
 
 def compare(name: str, n_num: int, sizes: list[int], batch: int, steps: int) -> dict:
     "Training steps and sampling runs of one schema, fast and literal in turns."
-    net = Denoiser(DenoiserConfig.named("small"))
+    net = Denoiser(ABOUT_1M)
     literal = literal_class()(net)
     schema, x_num, x_cat = case(n_num, sizes, batch)
     fast_opt, slow_opt = torch.optim.AdamW(net.parameters(), lr=1e-4), torch.optim.AdamW(literal.parameters(), lr=1e-4)
@@ -105,7 +106,7 @@ def memory() -> dict:
     "Peak and drift of resident memory with one column of 5,000 categories; run in a fresh process."
     rss = lambda: int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**30
     peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 2**20  # ru_maxrss would count the parent's
-    net = Denoiser(DenoiserConfig.named("small"))
+    net = Denoiser(ABOUT_1M)
     schema, x_num, x_cat = case(3, [5000, 4, 9], 1024)
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
     for _ in range(2): train_step(net, None, optimizer, schema, x_num, x_cat)

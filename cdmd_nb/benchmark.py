@@ -16,8 +16,9 @@ import numpy as np, pandas as pd
 from .baselines import BASELINES, available
 from .datasets import EVALUATION, Dataset, load_dataset
 from .metrics import METRICS, evaluate
+from .peers import forget_peak, peak_memory
 from .schema import TableError, infer_schema
-from .synthesizer import EMBEDDED_CHECKPOINT, Synthesizer
+from .synthesizer import Synthesizer
 
 # %% auto #0
 __all__ = ['AXES', 'OURS', 'Cell', 'Results', 'Made', 'Task', 'runnable', 'make', 'score', 'machine', 'few_epoch', 'draw',
@@ -66,6 +67,7 @@ class Made:
     fit_seconds: float  # wall-clock time of fitting
     sample_seconds: float  # of sampling
     parameters: int | None = None  # trainable ones, where there are such
+    memory: float | None = None  # most memory held, in MB
 
 @dataclass(frozen=True)
 class Task:
@@ -80,15 +82,15 @@ class Task:
 
 def _ours(task: Task, pretrained: bool) -> Made:
     "Fit and sample with CDMD."
-    known = pretrained or task.checkpoint or EMBEDDED_CHECKPOINT.is_dir()
-    syn = Synthesizer.from_pretrained(task.checkpoint) if known else Synthesizer()
+    syn = Synthesizer.from_pretrained(task.checkpoint)
     if not pretrained: syn = Synthesizer(syn.net.config, syn.checkpoint.encoder, seed=task.seed)
     schema = task.data.schema
+    forget_peak()
     start = time.perf_counter()
     syn.fit(task.train, name=schema.name, description=schema.description, seed=task.seed, show=False, **task.budget, **(task.options or {}))
     middle = time.perf_counter()
     rows = syn.sample(task.n, seed=task.seed)
-    return Made(rows, middle - start, time.perf_counter() - middle, syn.net.n_parameters)
+    return Made(rows, middle - start, time.perf_counter() - middle, syn.net.n_parameters, peak_memory(children=False))
 
 def _peer(method: str, task: Task) -> Made:
     "Fit and sample with another generator; a budget that it does not know is its own default."
@@ -96,7 +98,7 @@ def _peer(method: str, task: Task) -> Made:
     with replace(BASELINES[method]) as peer:
         peer.fit(task.train, task.data.schema, seed=task.seed, **budget)
         rows = peer.sample(task.n, seed=task.seed)
-        return Made(rows, peer.fitted["seconds"], peer.sampled["seconds"])
+        return Made(rows, peer.fitted["seconds"], peer.sampled["seconds"], memory=max(peer.fitted["memory"], peer.sampled["memory"]))
 
 OURS = ("pre-trained", "scratch")
 
@@ -146,7 +148,7 @@ def _run(cells: Iterable[Cell], results: Results, work: Callable[[Cell], dict], 
 def _line(made: Made, scores: Mapping, rows: int) -> dict:
     "What is written of a cell."
     return {**scores, "fit_seconds": round(made.fit_seconds, 1), "sample_seconds": round(made.sample_seconds, 1), "sampled": len(made.rows),
-            "train_rows": rows, "parameters": made.parameters, "machine": machine()}
+            "train_rows": rows, "parameters": made.parameters, "memory_MB": made.memory, "machine": machine()}
 
 # %% ../nbs/14_benchmark.ipynb #df09e809
 def _whole(experiment: str, unit: str, out: str | Path, datasets: Iterable[str], methods: Iterable[str], budgets: Iterable[float], seeds: Iterable[int],
@@ -247,7 +249,7 @@ def in_domain(out: str | Path,  # CSV file of results; cells that are in it are 
         syn = _stretch(frames, schemas, Path(models), budgets, budgets.index(cell.budget), {"seed": seed, "show": show})
         start = time.perf_counter()
         made = syn.sample(min(len(test), rows or len(test)), seed=seed, table=table.schema.name)
-        cost = Made(made, 60 * cell.budget, time.perf_counter() - start, syn.net.n_parameters)
+        cost = Made(made, 60 * cell.budget, time.perf_counter() - start, syn.net.n_parameters)  # CPU seconds of the whole model
         return _line(cost, score(train, test, made, table), len(train))
     cells = (Cell("in-domain", d, "joint", b, seed) for b, d in product(budgets, datasets))
     return _run(cells, Results(out), work, show)

@@ -44,7 +44,7 @@ def fit(
     epochs: Annotated[float | None, typer.Option(help="Budget in passes over the rows.")] = None,
     name: Annotated[str | None, typer.Option(help="What the table is about, in words; by default the file's name.")] = None,
     description: Annotated[str, typer.Option(help="A sentence about the table.")] = "",
-    checkpoint: Annotated[str | None, typer.Option(help="Folder or Hub repository to start from; else the embedded one, else from scratch.")] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="Folder or Hub repository to start from; by default the embedded checkpoint.")] = None,
     scratch: Annotated[bool, typer.Option("--scratch", help="Start from random weights.")] = False,
     size: Annotated[str, typer.Option(help="Size of a network from scratch: tiny, small or paper.")] = "small",
     type: Annotated[list[str] | None, typer.Option(help="Overrule a column: column=numerical|categorical|datetime|ignored.")] = None,
@@ -60,9 +60,8 @@ def fit(
     schema = infer_schema(df, name or Path(table).name.split(".")[0], description, types=_pairs(type, "--type"))
     for c in schema:
         if c.ignored: print(f"note: column '{c.name}' is ignored: {c.reason}.", file=sys.stderr)
-    from cdmd_nb.synthesizer import EMBEDDED_CHECKPOINT, Synthesizer
-    start_new = scratch or (checkpoint is None and not EMBEDDED_CHECKPOINT.is_dir())
-    syn = Synthesizer(size, seed=seed) if start_new else Synthesizer.from_pretrained(checkpoint)
+    from cdmd_nb.synthesizer import Synthesizer
+    syn = Synthesizer(size, seed=seed) if scratch else Synthesizer.from_pretrained(checkpoint)
     syn.fit(df, schema, minutes=minutes, epochs=epochs, seed=seed, state_path=resume)
     syn.save(out)
     r = syn.result

@@ -21,7 +21,7 @@ import numpy as np, pandas as pd
 # %% auto #0
 __all__ = ['PEERS', 'Job', 'Prepared', 'prepare', 'Budget', 'Peer', 'peer', 'quotas', 'Smote', 'CTGAN', 'TVAE', 'GaussianCopula',
            'TabDDPM', 'ARF', 'Anything', 'Checkout', 'TabSyn', 'TabDiff', 'Codes', 'ForestDiffusion', 'Mostly', 'GReaT',
-           'TabEBM', 'peak_memory', 'Worker', 'serve', 'main', 'Bootstrap']
+           'TabEBM', 'forget_peak', 'peak_memory', 'Worker', 'serve', 'main', 'Bootstrap']
 
 # %% ../nbs/13_peers.ipynb #34cfc426
 @dataclass
@@ -521,14 +521,20 @@ def _seed(seed: int) -> None:
     random.seed(seed); np.random.seed(seed)
     if "torch" in sys.modules: sys.modules["torch"].manual_seed(seed)
 
-def peak_memory() -> float:
+def forget_peak() -> None:
+    "Let `peak_memory` of this process begin anew, where the system can do that (Linux)."
+    try: Path("/proc/self/clear_refs").write_text("5")
+    except OSError: pass
+
+def peak_memory(children: bool = True  # count processes that it started
+               ) -> float:
     "The most memory this process, or the largest that it started, has held, in MB."
     import resource
     unit = 2**20 if sys.platform == "darwin" else 2**10
     own, largest = (resource.getrusage(who).ru_maxrss / unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     status = Path("/proc/self/status")
     if status.exists(): own = int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 2**10  # Linux counts what its parent held as `ru_maxrss`
-    return round(max(own, largest), 1)
+    return round(max(own, largest) if children else own, 1)
 
 class Worker:
     "One peer and the table it learned."

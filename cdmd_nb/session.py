@@ -54,16 +54,14 @@ def _number(name: str, default: float) -> float:
     return value
 
 # %% ../nbs/15_session.ipynb #9fb97b97
-def default_checkpoint() -> str | None:
-    "What the server starts from: `CDMD_CHECKPOINT`, else the embedded checkpoint, else nothing."
-    from cdmd_nb.synthesizer import EMBEDDED_CHECKPOINT
-    named = os.environ.get("CDMD_CHECKPOINT", "").strip()
-    return named or ("embedded" if EMBEDDED_CHECKPOINT.is_dir() else None)
+def default_checkpoint() -> str:
+    "What the server starts from: `CDMD_CHECKPOINT`, else the embedded checkpoint."
+    return os.environ.get("CDMD_CHECKPOINT", "").strip() or "embedded"
 
 def checkpoint_name(source: str | None  # what `default_checkpoint` or `hub_name` returned
                    ) -> str:
     "A checkpoint as the page calls it; of a folder, only its last part."
-    if source is None: return "No pre-trained checkpoint: starting from scratch"
+    if source is None: return "Starting from scratch"
     return f"Checkpoint: {Path(source).name if Path(source).is_dir() else source}"
 
 def hub_name(text: str,  # what the visitor typed

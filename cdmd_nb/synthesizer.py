@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np, pandas as pd, torch
 
-from .checkpoint import Checkpoint, CheckpointError, FittedTable, fetch_checkpoint, load_checkpoint, push_checkpoint, save_checkpoint
+from .checkpoint import Checkpoint, FittedTable, fetch_checkpoint, load_checkpoint, push_checkpoint, save_checkpoint
 from .codec import TableCodec, _codes
 from .denoiser import Denoiser, DenoiserConfig, SchemaTensors
 from .diffusion import MASK
@@ -29,7 +29,7 @@ def _best_device() -> torch.device:
     "A GPU if there is one."
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
-EMBEDDED_CHECKPOINT = Path(__file__).parent / "checkpoints" / "small" if "__file__" in globals() else Path("cdmd_nb/checkpoints/small")
+EMBEDDED_CHECKPOINT = Path(__file__).parent / "checkpoints" / "small" if "__file__" in globals() else Path("../cdmd_nb/checkpoints/small")
 
 class Synthesizer:
     "Learns tables and makes synthetic ones."
@@ -64,9 +64,6 @@ class Synthesizer:
                         token: str | None = None,  # Hub token, if not in the usual places
                        ) -> Synthesizer:
         "Load a checkpoint."
-        if source is None and not EMBEDDED_CHECKPOINT.is_dir():
-            raise CheckpointError("This version of cdmd_nb carries no embedded checkpoint: name a folder or a Hub repository, "
-                                  "or train from scratch with Synthesizer().")
         self = cls.__new__(cls)
         self._set(load_checkpoint(fetch_checkpoint(EMBEDDED_CHECKPOINT if source is None else source, revision, token)))
         self.encoder = TextEncoder(self.checkpoint.encoder)

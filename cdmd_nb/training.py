@@ -317,8 +317,9 @@ class _Trainer:
     def share(self) -> float:
         "Of the budget spent."
         c, r = self.config, self.run
-        if c.minutes is not None: return r.seconds / (60 * c.minutes)
-        return r.step / c.steps if c.steps is not None else r.rows / (c.epochs * self.epoch_rows)
+        if c.minutes is not None: spent, budget = r.seconds, 60 * c.minutes
+        else: spent, budget = (r.step, c.steps) if c.steps is not None else (r.rows, c.epochs * self.epoch_rows)
+        return spent / budget if budget else 1.0
 
     def step(self) -> None:
         "One optimiser step."
@@ -489,4 +490,4 @@ def _finish(self: _Trainer, stopped: str, path: Path | None) -> TrainResult:
     for p in self.net.parameters(): p.requires_grad_(True)
     self.net.eval()
     r = self.run
-    return TrainResult(r.step, r.rows, r.seconds, r.best, stopped, r.history)
+    return TrainResult(r.step, r.rows, r.seconds, r.best if best else self.last_look, stopped, r.history)

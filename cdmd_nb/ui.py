@@ -124,8 +124,7 @@ def budgets(limits: Limits  # of this server
 def start_choices(limits: Limits  # of this server
                  ) -> list[str]:
     "What one can start from."
-    default = default_checkpoint()
-    return ([checkpoint_name(default)] if default else []) + [SCRATCH] + ([HUB] if limits.hub else [])
+    return [checkpoint_name(default_checkpoint()), SCRATCH] + ([HUB] if limits.hub else [])
 
 def chosen_checkpoint(choice: str, typed: str, limits: Limits) -> str | None:
     "The checkpoint that a visitor chose."
@@ -134,7 +133,7 @@ def chosen_checkpoint(choice: str, typed: str, limits: Limits) -> str | None:
 
 def choose_start(self: App, choice: str, typed: str) -> dict:
     "Another starting point was chosen: the status line says so, and a Hub repository is looked at."
-    shown = {self.hub: gr.Textbox(visible=choice == HUB), self.size: gr.Dropdown(visible=choice == SCRATCH or default_checkpoint() is None)}
+    shown = {self.hub: gr.Textbox(visible=choice == HUB), self.size: gr.Dropdown(visible=choice == SCRATCH)}
     if choice == HUB and not (typed or "").strip(): return shown
     source = chosen_checkpoint(choice, typed, self.limits)
     if choice == HUB:
@@ -353,7 +352,7 @@ def _tune_form(app: App) -> None:
     with gr.Accordion("More options", open=False):
         with gr.Row():
             app.holdout = gr.Slider(5, 50, 20, step=5, label="Rows held back for the comparison, in %", min_width=240)
-            app.size = gr.Dropdown(["small", "tiny"], value="small", label="Network (from scratch)", visible=choices[0] == SCRATCH, min_width=160)
+            app.size = gr.Dropdown(["small", "tiny"], value="small", label="Network (from scratch)", visible=False, min_width=160)
             app.batch = gr.Number(256, label="Batch size", precision=0, min_width=120)
             app.seed = gr.Number(0, label="Seed", precision=0, min_width=120)
 

@@ -127,7 +127,7 @@ def customers(n: int, seed: int = 0) -> pd.DataFrame:
 def test_whole_way_with_an_example(visit):
     v = visit()
     v.shot("1-first")
-    assert "No pre-trained checkpoint: starting from scratch" in v.text("#state") or "Checkpoint:" in v.text("#state")
+    assert "Checkpoint: embedded" in v.text("#state")
     assert re.search(r"CPU: \d+ cores|GPU", v.text("#state"))
     for i in (2, 3, 4, 5):
         v.tab(i)

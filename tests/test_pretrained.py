@@ -1,0 +1,33 @@
+"""The checkpoint that comes with the package."""
+import pytest, torch
+
+from cdmd_nb import Synthesizer, load_dataset
+from cdmd_nb.codec import TableCodec
+from cdmd_nb.datasets import read_manifest
+from cdmd_nb.synthesizer import EMBEDDED_CHECKPOINT
+from cdmd_nb.text import embed_schema
+from cdmd_nb.training import TrainConfig, TrainTable, heldout_loss, train
+
+
+def test_it_is_small_and_says_where_it_comes_from():
+    syn = Synthesizer.from_pretrained()
+    assert not syn.tables and syn.net.n_parameters < 3e6
+    assert sum(f.stat().st_size for f in EMBEDDED_CHECKPOINT.iterdir()) < 3e6
+    n = sum(e.split == "train" for e in read_manifest())
+    assert f"PyPI corpus: {n} tables" in str(syn.checkpoint.provenance)
+    card = (EMBEDDED_CHECKPOINT / "README.md").read_text(encoding="utf-8")
+    assert f"{n} tables" in card and "Limits" in card and "Not measured" not in card
+
+
+@pytest.mark.parametrize("example", ["orders", "placements"])
+def test_it_is_a_better_start_than_random_weights(example):
+    data = load_dataset(example)
+    learned, unseen = data.halves(0)
+    codec, losses = TableCodec.fit(learned, data.schema), {}
+    for start in (Synthesizer.from_pretrained(), Synthesizer(Synthesizer.from_pretrained().net.config)):
+        embedding = embed_schema(codec.variables, start.encoder)
+        torch.set_num_threads(1)
+        train(start.net, [TrainTable.of(example, codec.encode(learned), embedding)], TrainConfig(steps=40, batch_size=64, holdout=0), show=False)
+        judged = TrainTable.of(example, codec.encode(unseen), embedding)
+        losses[len(losses)] = sum(heldout_loss(start.net, [judged.rows(torch.arange(len(judged)).repeat(4))]))
+    assert losses[0] < losses[1] - 0.01
