@@ -34,7 +34,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--checkpoint", help="folder or Hub repository; by default the embedded one")
-    parser.add_argument("--epochs", type=float, nargs="+", default=[1, 5])
+    parser.add_argument("--epochs", type=float, nargs="+", default=[1])
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
     args = parser.parse_args()
     torch.set_num_threads(1)
