@@ -133,6 +133,7 @@ class Plan:
     epochs: float | None = None  # or in passes over the rows
     size: str = "small"  # of a network from scratch
     holdout: float = 0.2  # share of rows held back for the comparison
+    batch_size: int | None = None  # rows per step; None: as the budget suggests
     seed: int = 0
 
 @dataclass(frozen=True)
@@ -315,7 +316,7 @@ def _fit_job(train: pd.DataFrame, schema: Schema, plan: Plan, folder: Path, mark
                       "loss_num": p.loss_num, "loss_cat": p.loss_cat, "heldout": p.heldout})
             return mark.exists() and (plan.minutes is not None or spent < 1)
         syn = start_from(plan.checkpoint, plan.size, plan.seed)
-        syn.fit(train, schema, minutes=plan.minutes, epochs=plan.epochs, seed=plan.seed, callback=callback, show=False)
+        syn.fit(train, schema, minutes=plan.minutes, epochs=plan.epochs, batch_size=plan.batch_size, seed=plan.seed, callback=callback, show=False)
         if not folder.parent.is_dir(): raise Gone
         syn.save(folder)
         made = {"parameters": syn.net.n_parameters}
@@ -473,10 +474,11 @@ def snippet(self: Session) -> str:
     "Python that repeats what was done."
     s, p = self.schema, self.plan or Plan()
     budget = f"minutes={p.minutes:g}" if p.minutes is not None else f"epochs={p.epochs:g}"
+    batch = "" if p.batch_size is None else f"batch_size={p.batch_size}, "
     lines = ["from cdmd_nb import Synthesizer, evaluate, infer_schema, read_table", "from cdmd_nb.session import split_rows", *_reading(self),
              f"schema = infer_schema(df, {s.name!r}, {s.description!r}, target={s.target!r}, types={self.types!r})",
              f"train, test = split_rows(df, {p.holdout:g}, seed={p.seed})", "", *_model_lines(p),
-             f"syn.fit(train, schema, {budget}, seed={p.seed})"]
+             f"syn.fit(train, schema, {budget}, {batch}seed={p.seed})"]
     if self.made is not None:
         where = f", where={self.made.where!r}" if self.made.where else ""
         lines += [f"synthetic = syn.sample({self.made.asked}, seed={self.made.seed}{where})", "",

@@ -142,14 +142,15 @@ def choose_start(self: App, choice: str, typed: str) -> dict:
     return {self.state: state_html(self.limits, source), **shown}
 
 # %% ../nbs/15_ui.ipynb #f043456f
-def make_plan(self: App, choice: str, typed: str, budget: str, epochs: float, size: str, holdout: float, batch: float, seed: float) -> Plan:
+def make_plan(self: App, choice: str, typed: str, budget: str, epochs: float, size: str, holdout: float, batch: float | None, seed: float) -> Plan:
     "What the form says, checked."
     minutes = budgets(self.limits).get(budget)
     if minutes is None and (not isinstance(epochs, (int, float)) or epochs <= 0): raise TableError("Say how many epochs: passes over the rows.")
-    if not isinstance(batch, (int, float)) or not 8 <= batch <= 8192: raise TableError("The batch size must lie between 8 and 8,192.")
+    if batch is not None and not 8 <= batch <= 8192: raise TableError("The batch size must lie between 8 and 8,192.")
     if not isinstance(seed, (int, float)) or not 0 <= seed < 2**31: raise TableError("The seed must be a whole number, 0 or more.")
+    batch = None if batch is None else int(batch)
     size, source = size if size in ("tiny", "small") else "small", chosen_checkpoint(choice, typed, self.limits)
-    return Plan(source, minutes, None if minutes else float(epochs), size, min(0.5, max(0.05, float(holdout) / 100)), int(batch), int(seed))
+    return Plan(source, minutes, None if minutes else float(epochs), size, min(0.5, max(0.05, float(holdout) / 100)), batch, int(seed))
 
 def fit_progress(news: dict,  # one record of the training's progress
                  device: str,  # what computes
@@ -353,7 +354,7 @@ def _tune_form(app: App) -> None:
         with gr.Row():
             app.holdout = gr.Slider(5, 50, 20, step=5, label="Rows held back for the comparison, in %", min_width=240)
             app.size = gr.Dropdown(["small", "tiny"], value="small", label="Network (from scratch)", visible=False, min_width=160)
-            app.batch = gr.Number(256, label="Batch size", precision=0, min_width=120)
+            app.batch = gr.Number(None, label="Batch size", placeholder="by budget", precision=0, min_width=120)
             app.seed = gr.Number(0, label="Seed", precision=0, min_width=120)
 
 # %% ../nbs/15_ui.ipynb #2efd308e
