@@ -160,6 +160,7 @@ def test_pictures_answer_clicks(visit):
         area.scroll_into_view_if_needed()
         box = area.bounding_box()
         v.page.mouse.click(box["x"] + across * box["width"], box["y"] + down * box["height"])
+        v.page.wait_for_timeout(400)  # Plotly takes two clicks within 300 ms for a double click
     n = v.page.locator("#explorer [data-part=which] option").count()
     for at in (0, n - 1):
         press("shapes", 0.1, (at + 0.5) / n)
