@@ -15,7 +15,7 @@ from cdmd_nb.denoiser import Denoiser, DenoiserConfig, SchemaTensors, time_featu
 from cdmd_nb.diffusion import MASK, Schedule, add_noise, mixed_loss, preconditioning, sample_times, step_transition
 from cdmd_nb.sampler import sample_rows
 
-ABOUT_1M = DenoiserConfig(128, 4, 4, 256)
+ABOUT_1M = DenoiserConfig.named("medium")
 ADULT = (6, [9, 16, 7, 15, 6, 5, 2, 42, 2])
 DIABETES = (8, [6, 3, 10, 10, 8, 26, 17, 18, 73, 4, 4, 4, 4, 4, 4, 4, 4, 4, 2, 4, 4, 4, 4, 3, 4, 4, 2, 2, 3])
 

@@ -33,7 +33,7 @@ def make(n_num: int, sizes: list[int], rows: int, text_dim: int) -> TrainTable:
 def matmul_share(net: Denoiser, table: TrainTable) -> float:
     "Share of a training step in matrix products and attention."
     from torch.profiler import ProfilerActivity, profile
-    config = TrainConfig(steps=3, holdout=0)
+    config = TrainConfig(steps=3, batch_size=256, holdout=0)
     with profile(activities=[ProfilerActivity.CPU]) as p: train(net, [table], config, show=False)
     events = p.key_averages()
     total = sum(e.self_cpu_time_total for e in events)
@@ -45,8 +45,8 @@ def measure(size: str, shape: tuple, rows: int, seconds: float) -> dict:
     "One line of the table; in a fresh process."
     config = DenoiserConfig.named(size)
     net, table = Denoiser(config), make(*shape, rows, config.text_dim)
-    train(net, [table], TrainConfig(steps=2, holdout=0), show=False)
-    result = train(net, [table], TrainConfig(minutes=seconds / 60, holdout=0), show=False)
+    train(net, [table], TrainConfig(steps=2, batch_size=256, holdout=0), show=False)
+    result = train(net, [table], TrainConfig(minutes=seconds / 60, batch_size=256, holdout=0), show=False)
     n, start = 256 if size == "paper" else 1024, time.perf_counter()
     sample_rows(net, table.schema, n)
     sampled = time.perf_counter() - start

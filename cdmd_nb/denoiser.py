@@ -33,11 +33,12 @@ class DenoiserConfig:
 
     @classmethod
     def named(cls, name: str, **changes) -> DenoiserConfig:
-        "A named size: paper, small or tiny."
+        "A named size: paper, medium, small or tiny."
         if name not in SIZES: raise ValueError(f"There is no size '{name}'; choose {', '.join(SIZES)}.")
         return cls(**(asdict(SIZES[name]) | changes))
 
-SIZES = {"paper": DenoiserConfig(384, 6, 8, 768, 768), "small": DenoiserConfig(), "tiny": DenoiserConfig(64, 2, 2, 128)}
+SIZES = {"paper": DenoiserConfig(384, 6, 8, 768, 768), "medium": DenoiserConfig(128, 4, 4, 256), "small": DenoiserConfig(),
+         "tiny": DenoiserConfig(64, 2, 2, 128)}
 
 # %% ../nbs/05_denoiser.ipynb #c3de9f03
 @dataclass(frozen=True, eq=False)
