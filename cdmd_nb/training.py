@@ -19,8 +19,8 @@ from .diffusion import sample_times, training_noise
 from .text import SchemaEmbedding
 
 # %% auto #0
-__all__ = ['FEWEST', 'MOST', 'PRETRAINING', 'FINE_TUNING', 'LOOKS', 'TrainTable', 'TrainConfig', 'TrainingError', 'default_batch',
-           'lr_factor', 'Muon', 'orthogonalize', 'Progress', 'TrainResult', 'heldout_loss', 'train']
+__all__ = ['FEWEST', 'MOST', 'PRETRAINING', 'FINE_TUNING', 'CELLS', 'LOOKS', 'TrainTable', 'TrainConfig', 'TrainingError',
+           'default_batch', 'lr_factor', 'Muon', 'orthogonalize', 'Progress', 'TrainResult', 'heldout_loss', 'train']
 
 # %% ../nbs/07_training.ipynb #5a0eb00d
 @dataclass(frozen=True, eq=False)
@@ -270,13 +270,21 @@ class TrainResult:
     history: list  # one record per look: step, seconds, share, loss_num, loss_cat, heldout
 
 # %% ../nbs/07_training.ipynb #0ef8c4d2
-def _batch_loss(model, batch: TrainTable, key: tuple, part: slice = slice(None)) -> tuple[Tensor, Tensor]:
-    "The two losses of a batch, with times and noise that belong to `key`; `part` is this process's share of its rows."
-    device, schedule = batch.num.device, getattr(model, "module", model).schedule
+def _noised(net: Denoiser, batch: TrainTable, key: tuple) -> tuple[Tensor, ...]:
+    "Noisy and clean rows, times and importance of a batch, all of which belong to `key`."
     g = _generator(*key)
     t, x_num, x_cat = sample_times(len(batch), g), batch.num.cpu(), batch.cat.cpu()
-    noisy_num, noisy_cat, importance = training_noise(x_num, x_cat, t, schedule, g)
-    return model(*(v[part].to(device) for v in (noisy_num, noisy_cat, x_num, x_cat, t)), batch.schema, importance[part].to(device))
+    noisy_num, noisy_cat, importance = training_noise(x_num, x_cat, t, net.schedule, g)
+    return noisy_num, noisy_cat, x_num, x_cat, t, importance
+
+def _rows_loss(model, noised: Sequence[Tensor], rows: slice, schema: SchemaTensors) -> tuple[Tensor, Tensor]:
+    "The two losses of some rows of a batch."
+    *cells, importance = (v[rows].to(schema.columns.device) for v in noised)
+    return model(*cells, schema, importance)
+
+def _batch_loss(net: Denoiser, batch: TrainTable, key: tuple) -> tuple[Tensor, Tensor]:
+    "The two losses of a batch, with times and noise that belong to `key`."
+    return _rows_loss(net, _noised(net, batch, key), slice(None), batch.schema)
 
 @torch.no_grad()
 def heldout_loss(net: Denoiser,  # the network to judge
@@ -304,6 +312,8 @@ def _split(tables: Sequence[TrainTable], config: TrainConfig) -> tuple[list[Trai
     return train, held
 
 # %% ../nbs/07_training.ipynb #b96fdfd2
+CELLS = 4_000  # of a batch that go through the network at a time where there is no GPU
+
 class _Trainer:
     "One training run; `train` is its front door."
     def __init__(self, net: Denoiser, tables: Sequence[TrainTable], config: TrainConfig, accelerator, validation: Sequence[TrainTable] = ()):
@@ -342,12 +352,21 @@ class _Trainer:
 
     def gradient(self, draw: int) -> Tensor:
         "Add the gradient of one table's rows; returns their two losses."
-        batch = self.batch(draw)
-        per = -(-len(batch) // self.accelerator.num_processes)
-        part = slice(self.accelerator.process_index * per, (self.accelerator.process_index + 1) * per)
-        with self.accelerator.autocast(): num, cat = _batch_loss(self.model, batch, (self.config.seed, "noise", draw), part)
-        self.accelerator.backward((num + cat) / self.config.tables)
-        return torch.stack([num.detach(), cat.detach()]).float()
+        batch, losses = self.batch(draw), 0
+        noised = _noised(self.net, batch, (self.config.seed, "noise", draw))
+        for rows, weight in self.portions(len(batch), len(batch.schema.columns)):
+            with self.accelerator.autocast(): num, cat = _rows_loss(self.model, noised, rows, batch.schema)
+            self.accelerator.backward((num + cat) * weight / self.config.tables)
+            losses = losses + weight * torch.stack([num.detach(), cat.detach()]).float()
+        return losses
+
+    def portions(self, rows: int, columns: int) -> list[tuple[slice, float]]:
+        "Rows of this process that go through the network together, and their weights: its share at once or, on one processor, as many as its cache likes."
+        a = self.accelerator
+        alone = a.num_processes == 1 and a.device.type == "cpu"
+        per = max(32, CELLS // columns) if alone else -(-rows // a.num_processes)
+        starts = range(0, rows, per) if alone else [a.process_index * per]
+        return [(slice(s, s + per), min(per, rows - s) / rows if alone else 1.0) for s in starts]
 
     def batch(self, draw: int) -> TrainTable:
         "The rows of a draw, and the columns."
