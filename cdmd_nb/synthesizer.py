@@ -19,7 +19,7 @@ from .diffusion import MASK
 from .sampler import BLOCK, sample_rows
 from .schema import Column, Schema, TableError, _numbers, _some, infer_schema
 from .text import EMBEDDED_ENCODER, TextEncoder, embed_schema
-from .training import FINE_TUNING, Progress, TrainConfig, TrainResult, TrainTable, train
+from .training import Progress, TrainConfig, TrainResult, TrainTable, train
 
 # %% auto #0
 __all__ = ['EMBEDDED_CHECKPOINT', 'Synthesizer', 'fit', 'pretrain', 'sample', 'impute', 'sample_to']
@@ -113,8 +113,7 @@ def fit(self: Synthesizer,
         known = schemas.get(key) or infer_schema(df, str(key), description)
         fitted[str(key)], table = _prepare(self, df, known, missing)
         if len(table.schema.columns): tables.append(table)
-    start = FINE_TUNING if self.checkpoint.provenance else {}
-    how = TrainConfig(minutes=minutes, epochs=epochs, steps=steps, **(start | config))
+    how = TrainConfig(minutes=minutes, epochs=epochs, steps=steps, **config)
     self.result = train(self.net, tables, how, callback=callback, state_path=state_path, show=show) if tables else None
     self.checkpoint.tables = fitted
     self.checkpoint.provenance = [*self.checkpoint.provenance, _record(self.result, list(fitted), how)]

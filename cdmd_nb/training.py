@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib, json, math, os, time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -19,8 +19,8 @@ from .diffusion import sample_times, training_noise
 from .text import SchemaEmbedding
 
 # %% auto #0
-__all__ = ['FEWEST', 'MOST', 'PRETRAINING', 'FINE_TUNING', 'CELLS', 'LOOKS', 'TrainTable', 'TrainConfig', 'TrainingError',
-           'default_batch', 'lr_factor', 'Muon', 'orthogonalize', 'Progress', 'TrainResult', 'heldout_loss', 'train']
+__all__ = ['PRETRAINING', 'CELLS', 'LOOKS', 'TrainTable', 'TrainConfig', 'TrainingError', 'default_batch', 'lr_factor', 'Muon',
+           'orthogonalize', 'Progress', 'TrainResult', 'heldout_loss', 'train']
 
 # %% ../nbs/07_training.ipynb #5a0eb00d
 @dataclass(frozen=True, eq=False)
@@ -57,16 +57,13 @@ class TrainTable:
         return TrainTable(self.name, self.num.to(device), self.cat.to(device), schema)
 
 # %% ../nbs/07_training.ipynb #ae01459d
-FEWEST, MOST = 32, 256  # rows of a step where none were asked for
-
 @dataclass(frozen=True)
 class TrainConfig:
     "How to train. Exactly one of minutes, steps and epochs is the budget."
     minutes: float | None = None  # of wall-clock time
     steps: int | None = None  # optimiser steps
     epochs: float | None = None  # passes over all training rows
-    batch_size: int | None = None  # rows per step, over all processes; by default as `default_batch` says
-    growing: bool = False  # where no batch_size is given: from few rows per step to many, for networks that were trained before
+    batch_size: int | None = None  # rows per step, over all processes; by default 256, or fewer where a budget in epochs leaves few steps
     tables: int = 1  # tables that share the rows of a step: several for pre-training
     optimizer: str = "muon"  # "muon" (matrices of the Transformer, AdamW for the rest) or "adamw" for everything, as in the paper
     lr: float = 5e-4  # AdamW's learning rate; the paper's is 1e-4 with batches of 4096
@@ -90,7 +87,7 @@ class TrainConfig:
 
     def __post_init__(self):
         if sum(b is not None for b in (self.minutes, self.steps, self.epochs)) != 1: raise ValueError("Give exactly one budget: minutes, steps or epochs.")
-        if not 1 <= self.tables <= (self.batch_size or FEWEST): raise ValueError("A step needs at least one table, and at least one row from each.")
+        if not 1 <= self.tables <= (self.batch_size or 64): raise ValueError("A step needs at least one table, and at least one row from each.")
         if self.optimizer not in ("muon", "adamw"): raise ValueError(f"There is no optimizer '{self.optimizer}'; choose muon or adamw.")
         if self.keep not in ("best", "last"): raise ValueError(f"There are no '{self.keep}' weights to keep; choose best or last.")
         if self.decay not in ("cosine", "plateau", "none"): raise ValueError(f"There is no decay '{self.decay}'; choose cosine, plateau or none.")
@@ -102,15 +99,11 @@ class TrainingError(RuntimeError):
 PRETRAINING = dict(batch_size=256, tables=4, tau=0.5, columns=24, grow=0.7, warmup=0.02, flat=0.5, muon_decay=0.3, keep="last", patience=10**6)
 
 # %% ../nbs/07_training.ipynb #3359f91b
-FINE_TUNING = dict(growing=True, muon_lr=0.007)
-
 def default_batch(config: TrainConfig,  # the budget
                   rows: int,  # of all tables
-                  seen: int,  # rows that training has seen so far
                  ) -> int:
-    "Rows of the next step where none were asked for."
-    if config.growing: return min(MOST, max(FEWEST, seen // 500))
-    return MOST if config.epochs is None else min(MOST, max(64, int(math.sqrt(config.epochs * rows) / 2)))
+    "Rows per step where none were asked for: about half the square root of the rows that the budget will see, from 64 to 256."
+    return 256 if config.epochs is None else min(256, max(64, int(math.sqrt(config.epochs * rows) / 2)))
 
 def lr_factor(share: float,  # of the budget spent
               config: TrainConfig,  # warm-up and decay
@@ -186,11 +179,11 @@ class _Batches:
         n, grow = len(self.sizes), self.config.grow
         return n if share >= grow else round(n ** (share / grow))
 
-    def next(self, draw: int, need: int, share: float = 1.0) -> tuple[int, Tensor]:
-        "The table of a draw and `need` of its rows."
+    def next(self, draw: int, share: float = 1.0) -> tuple[int, Tensor]:
+        "The table of a draw and its rows."
         weights = self.weights[:self.in_play(share)]
         table = int(torch.multinomial(weights, 1, generator=_generator(self.config.seed, "table", draw))) if len(weights) > 1 else 0
-        n, rows = self.sizes[table], []
+        n, rows, need = self.sizes[table], [], self.config.batch_size // self.config.tables
         while need:
             epoch, at = divmod(self.taken[table], n)
             part = self._order(table, epoch)[at:at + need]
@@ -318,6 +311,7 @@ class _Trainer:
     "One training run; `train` is its front door."
     def __init__(self, net: Denoiser, tables: Sequence[TrainTable], config: TrainConfig, accelerator, validation: Sequence[TrainTable] = ()):
         train, held = (tables, validation) if validation else _split(tables, config)
+        if config.batch_size is None: config = replace(config, batch_size=default_batch(config, sum(len(t) for t in train)))
         self.net, self.config, self.accelerator = net, config, accelerator
         net.to(accelerator.device)
         self.train, self.held = ([t.to(accelerator.device) for t in part] for part in (train, held))
@@ -344,11 +338,7 @@ class _Trainer:
         losses = self.accelerator.reduce(losses, "mean").tolist()
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), c.clip)
         self._update(losses, float(norm))
-        r.step, r.rows, r.taken = r.step + 1, r.rows + self.table_rows() * c.tables, list(self.batches.taken)
-
-    def table_rows(self) -> int:
-        "Rows that each table gives to the next step."
-        return (self.config.batch_size or default_batch(self.config, self.epoch_rows, self.run.rows)) // self.config.tables
+        r.step, r.rows, r.taken = r.step + 1, r.rows + c.batch_size // c.tables * c.tables, list(self.batches.taken)
 
     def gradient(self, draw: int) -> Tensor:
         "Add the gradient of one table's rows; returns their two losses."
@@ -370,7 +360,7 @@ class _Trainer:
 
     def batch(self, draw: int) -> TrainTable:
         "The rows of a draw, and the columns."
-        k, rows = self.batches.next(draw, self.table_rows(), self.share())
+        k, rows = self.batches.next(draw, self.share())
         batch, most = self.train[k].rows(rows), self.config.columns
         width = len(batch.schema.columns)
         if most is None or width <= most: return batch
