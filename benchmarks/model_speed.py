@@ -134,7 +134,7 @@ def main():
     print(table.round(2).to_string(index=False))
     run = subprocess.run([sys.executable, __file__, "--memory", "--threads", str(args.threads)], check=True, capture_output=True, text=True)
     print("memory with 5,000 categories:", {k: round(v, 3) for k, v in json.loads(run.stdout.splitlines()[-1]).items()})
-    if args.out: table.round(3).to_csv(args.out, index=False)
+    if args.out: table.round(3).assign(threads=args.threads).to_csv(args.out, index=False)
 
 
 if __name__ == "__main__": main()
