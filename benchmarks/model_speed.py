@@ -46,7 +46,7 @@ def train_step(net, literal, optimizer, schema, x_num, x_cat):
     noisy_num, noisy_cat = add_noise(x_num, x_cat, t, schedule)
     masked = noisy_cat == MASK
     if literal is None:
-        for r in torch.arange(len(t)).split(max(32, CELLS // len(schema.columns))):  # as `training` does
+        for r in torch.arange(len(t)).split(max(32, CELLS * torch.get_num_threads() // len(schema.columns))):  # as in training
             (sum(net(noisy_num[r], noisy_cat[r], x_num[r], x_cat[r], t[r], schema)) * len(r) / len(t)).backward()
     else:
         pred, logits = literal(noisy_num, noisy_cat, t, schema)

@@ -305,7 +305,7 @@ def _split(tables: Sequence[TrainTable], config: TrainConfig) -> tuple[list[Trai
     return train, held
 
 # %% ../nbs/07_training.ipynb #b96fdfd2
-CELLS = 4_000  # of a batch that go through the network at a time where there is no GPU
+CELLS = 4_000  # of a batch that go through the network at a time where there is no GPU, for each thread
 
 class _Trainer:
     "One training run; `train` is its front door."
@@ -354,7 +354,7 @@ class _Trainer:
         "Rows of this process that go through the network together, and their weights: its share at once or, on one processor, as many as its cache likes."
         a = self.accelerator
         alone = a.num_processes == 1 and a.device.type == "cpu"
-        per = max(32, CELLS // columns) if alone else -(-rows // a.num_processes)
+        per = max(32, CELLS * torch.get_num_threads() // columns) if alone else -(-rows // a.num_processes)
         starts = range(0, rows, per) if alone else [a.process_index * per]
         return [(slice(s, s + per), min(per, rows - s) / rows if alone else 1.0) for s in starts]
 
