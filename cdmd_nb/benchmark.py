@@ -222,7 +222,7 @@ def _stretch(frames: Mapping[str, pd.DataFrame], schemas: Mapping, folder: Path,
     import torch
     at = folder / f"{budgets[which]:g}"
     if at.is_dir(): return Synthesizer.from_pretrained(at)
-    before = _stretch(frames, schemas, folder, budgets, which - 1, how) if which else Synthesizer(seed=how.get("seed", 0))
+    before = _stretch(frames, schemas, folder, budgets, which - 1, how) if which else Synthesizer("medium", seed=how.get("seed", 0))
     minutes = (budgets[which] - (budgets[which - 1] if which else 0)) / torch.get_num_threads()
     state = folder / f"{budgets[which]:g}.state.safetensors"
     grow = {} if which else {"grow": 0.1}

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import takewhile
+from threading import Lock
 
 import numpy as np, torch
 from torch import Tensor
@@ -115,17 +118,38 @@ def default_steps(method: str,  # "fast" or "paper"
                   n_cat: int,  # categorical columns
                  ) -> int:
     "Looks at the network that a run takes unless told otherwise."
-    return 50 if method == "paper" else max(14, n_cat)
+    return 50 if method == "paper" else max(28, n_cat)
 
 def _batch_blocks(net: Denoiser, schema: SchemaTensors, batch_size: int | None, memory: float) -> int:
-    "Blocks per batch: as asked, or as many as `memory` GiB hold and, without a GPU, the processor's cache."
+    "Most blocks per batch: as asked, or as many as `memory` GiB hold and, without a GPU, the processor's cache."
     if batch_size is not None: return max(1, batch_size // BLOCK)
     per_row = 4 * max(1, len(schema.columns)) * (8 * net.config.dim + 2 * net.config.feedforward) + 8 * max(schema.sizes, default=0)
     most = max(1, 12_000 // (BLOCK * len(schema.columns))) if schema.columns.device.type == "cpu" else 64
     return int(min(most, max(1, memory * 2**30 / (per_row * BLOCK))))
 
+# %% ../nbs/06_sampler.ipynb #b2e94d17
+class _Watch:
+    "Counts the steps of all batches, tells the share that is done, and knows whether to go on."
+    def __init__(self, total: int, progress: Callable[[float], bool | None] | None):
+        self.total, self.progress, self.done, self.go, self.lock = total, progress, 0, True, Lock()
+
+    def tick(self, blocks: int) -> bool:
+        "A batch of some blocks is a step further; False when it should stop."
+        with self.lock:
+            self.done += blocks
+            if self.go and self.progress is not None: self.go = self.progress(self.done / self.total) is not False
+            return self.go
+
+def _on_threads(work: Callable, parts: Sequence, threads: int) -> list:
+    "What `work` makes of each part, `threads` parts at a time."
+    if threads == 1: return [work(part) for part in parts]
+    before = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool: return list(pool.map(work, parts))
+    finally: torch.set_num_threads(before)
+
+
 # %% ../nbs/06_sampler.ipynb #bb444fee
-@torch.no_grad()
 def sample_rows(net: Denoiser,  # a trained network
                 schema: SchemaTensors,  # the words of the table
                 n: int,  # rows to make
@@ -136,8 +160,8 @@ def sample_rows(net: Denoiser,  # a trained network
                 first_block: int = 0,  # start at this block of 256 rows of the run, to share a run between processes
                 known_num: Tensor | None = None,  # (n, n_num) normalised numbers to hold fixed, NaN where free
                 known_cat: Tensor | None = None,  # (n, n_cat) labels to hold fixed, MASK where free
-                batch_size: int | None = None,  # rows at a time; by default what `memory` holds
-                memory: float = 1.0,  # GiB that a batch may take
+                batch_size: int | None = None,  # most rows at a time; by default what `memory` holds
+                memory: float = 1.0,  # GiB that the batches of a moment may take
                 progress: Callable[[float], bool | None] | None = None,  # called with the share done; return False to stop early
                ) -> tuple[np.ndarray, np.ndarray]:  # normalised numbers (n, n_num), labels (n, n_cat); fewer rows when stopped early
     "Sample rows of a table."
@@ -145,17 +169,16 @@ def sample_rows(net: Denoiser,  # a trained network
     if not len(schema.columns): return np.zeros((n, 0)), np.zeros((n, 0), dtype="int64")
     steps = steps or default_steps(method, schema.n_cat)
     net.eval()
-    ctx, blocks, done = net.context(schema), -(-n // BLOCK), []
-    per_batch = _batch_blocks(net, schema, batch_size, memory)
-    for first in range(0, blocks, per_batch):
+    ctx, blocks = net.context(schema), -(-n // BLOCK)
+    threads = min(torch.get_num_threads(), blocks) if schema.columns.device.type == "cpu" else 1
+    per_batch = min(_batch_blocks(net, schema, batch_size, memory / threads), -(-blocks // threads))
+    watch = _Watch(blocks * steps, progress)
+    def batch(first: int) -> tuple[Tensor, Tensor] | None:
         count = min(per_batch, blocks - first)
         part = slice(first * BLOCK, (first + count) * BLOCK)
-        ticks = iter(range(1, steps + 1))
-        tick = lambda first=first, count=count, ticks=ticks: progress is None or progress((first + count * next(ticks) / steps) / blocks) is not False
-        batch = _sample_batch(net, ctx, METHODS[method], steps, _Streams(seed, first_block + first, count, schema.columns.device),
-                              None if known_num is None else known_num[part], None if known_cat is None else known_cat[part], tick)
-        if batch is None: break
-        done.append(batch)
+        return _sample_batch(net, ctx, METHODS[method], steps, _Streams(seed, first_block + first, count, schema.columns.device),
+                             None if known_num is None else known_num[part], None if known_cat is None else known_cat[part], watch)
+    done = list(takewhile(lambda made: made is not None, _on_threads(batch, range(0, blocks, per_batch), threads)))
     if not done: return np.zeros((0, schema.n_num)), np.zeros((0, schema.n_cat), dtype="int64")
     num, cat = (torch.cat([b[k] for b in done]).cpu().numpy()[:n] for k in (0, 1))
     if not np.isfinite(num).all(): raise FloatingPointError("The network predicted numbers that are not finite: it was not trained, or its training failed.")
@@ -168,17 +191,20 @@ def _pad(known: Tensor | None, rows: int, columns: int, empty: float, like: Tens
     if known is not None: out[:len(known)] = torch.as_tensor(known).to(out)
     return out
 
-def _sample_batch(net, ctx: SchemaContext, run: Callable, steps: int, streams: _Streams, known_num, known_cat, tick) -> tuple[Tensor, Tensor] | None:
+@torch.no_grad()
+def _sample_batch(net, ctx: SchemaContext, run: Callable, steps: int, streams: _Streams, known_num, known_cat, watch: _Watch) -> tuple[Tensor, Tensor] | None:
     "One batch of whole blocks; None when it was stopped."
+    if not watch.go: return None
     n_num, n_cat, device = ctx.n_num, len(ctx.sizes), ctx.fixed.device
     start = streams.normal(n_num) * net.schedule.sigma_max
     cat = _pad(known_cat, len(start), n_cat, MASK, torch.zeros(0, dtype=torch.long, device=device))
     rows = _Rows(start, cat, _pad(known_num, len(start), n_num, torch.nan, start), streams.normal(n_num))
     finished = 0
-    def counted():
+    def tick() -> bool:
         nonlocal finished
         finished += 1
-        return tick()
-    run(net, ctx, rows, steps, cat == MASK, streams, counted)
+        return watch.tick(len(start) // BLOCK)
+    run(net, ctx, rows, steps, cat == MASK, streams, tick)
     if finished < steps: return None
     return torch.where(rows.known_num.isnan(), rows.num, rows.known_num), rows.cat
+
