@@ -137,7 +137,8 @@ class _Watch:
         "A batch of some blocks is a step further; False when it should stop."
         with self.lock:
             self.done += blocks
-            if self.go and self.progress is not None: self.go = self.progress(self.done / self.total) is not False
+            go, self.go = self.go, False  # and so it stays when `progress` fails: all batches stop
+            self.go = go and (self.progress is None or self.progress(self.done / self.total) is not False)
             return self.go
 
 def _on_threads(work: Callable, parts: Sequence, threads: int) -> list:

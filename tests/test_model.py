@@ -78,6 +78,24 @@ def test_known_cells_stay_and_stop_works(method):
     assert len(sample_rows(net, schema, 10, method=method, progress=lambda share: False)[0]) in (0, 10)
 
 
+def test_threads_change_neither_rows_nor_settings():
+    net, schema = make(2, [4, 3])
+    before = torch.get_num_threads()
+    try:
+        made = {}
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            made[threads] = sample_rows(net, schema, 1500, steps=5)
+            assert torch.get_num_threads() == threads
+        np.testing.assert_allclose(made[1][0], made[3][0], atol=1e-5)
+        assert (made[1][1] == made[3][1]).mean() > 0.999
+
+        def fails(share): raise KeyError("the watcher failed")
+        with pytest.raises(KeyError, match="watcher"): sample_rows(net, schema, 1500, steps=5, progress=fails)
+        assert torch.get_num_threads() == 3
+    finally: torch.set_num_threads(before)
+
+
 def test_at_most_one_label_per_row_and_step():
     net, schema = make(1, [3] * 9)
     revealed = []
