@@ -15,7 +15,7 @@ from torch import nn
 from cdmd_nb.denoiser import Denoiser, DenoiserConfig, SchemaTensors, time_features
 from cdmd_nb.diffusion import MASK, Schedule, add_noise, mixed_loss, preconditioning, sample_times, step_transition
 from cdmd_nb.sampler import sample_rows
-from cdmd_nb.training import CELLS
+from cdmd_nb.training import TrainConfig, TrainTable, _accelerator, _Trainer
 
 ABOUT_1M = DenoiserConfig.named("medium")
 ADULT = (6, [9, 16, 7, 15, 6, 5, 2, 42, 2])
@@ -39,19 +39,20 @@ def case(n_num, sizes, batch):
     return schema, x_num, x_cat
 
 
-def train_step(net, literal, optimizer, schema, x_num, x_cat):
-    "One step of training, with the fast or the literal forward pass."
-    schedule = Schedule()
-    t = sample_times(len(x_num))
+def trainer(net, schema, x_num, x_cat):
+    "A training run of the shipped code, with the literal network's optimiser."
+    table = TrainTable("random", x_num, x_cat, schema)
+    return _Trainer(net, [table], TrainConfig(steps=100, batch_size=len(table), holdout=0, optimizer="adamw", lr=1e-4), _accelerator())
+
+
+def literal_step(literal, optimizer, schema, x_num, x_cat):
+    "One step of training with the literal network."
+    schedule, t = Schedule(), sample_times(len(x_num))
     noisy_num, noisy_cat = add_noise(x_num, x_cat, t, schedule)
     masked = noisy_cat == MASK
-    if literal is None:
-        for r in torch.arange(len(t)).split(max(32, CELLS * torch.get_num_threads() // len(schema.columns))):  # as in training
-            (sum(net(noisy_num[r], noisy_cat[r], x_num[r], x_cat[r], t[r], schema)) * len(r) / len(t)).backward()
-    else:
-        pred, logits = literal(noisy_num, noisy_cat, t, schema)
-        nll = torch.stack([nn.functional.cross_entropy(z, x_cat[:, j], reduction="none") for j, z in enumerate(logits)], 1)[masked]
-        sum(mixed_loss(pred, x_num, nll, masked, t, schedule)).backward()
+    pred, logits = literal(noisy_num, noisy_cat, t, schema)
+    nll = torch.stack([nn.functional.cross_entropy(z, x_cat[:, j], reduction="none") for j, z in enumerate(logits)], 1)[masked]
+    sum(mixed_loss(pred, x_num, nll, masked, t, schedule)).backward()
     optimizer.step()
     optimizer.zero_grad()
 
@@ -89,9 +90,9 @@ def compare(name: str, n_num: int, sizes: list[int], batch: int, steps: int) -> 
     net = Denoiser(ABOUT_1M)
     literal = literal_class()(net)
     schema, x_num, x_cat = case(n_num, sizes, batch)
-    fast_opt, slow_opt = torch.optim.AdamW(net.parameters(), lr=1e-4), torch.optim.AdamW(literal.parameters(), lr=1e-4)
-    fast_train = seconds(lambda: train_step(net, None, fast_opt, schema, x_num, x_cat), 3)
-    slow_train = seconds(lambda: train_step(net, literal, slow_opt, schema, x_num, x_cat), 3)
+    optimizer = torch.optim.AdamW(literal.parameters(), lr=1e-4)
+    fast_train = seconds(trainer(net, schema, x_num, x_cat).step, 4)
+    slow_train = seconds(lambda: literal_step(literal, optimizer, schema, x_num, x_cat), 4)
     fast_sample = seconds(lambda: sample_rows(net, schema, batch, method="paper", steps=steps), 2)
     slow_sample = seconds(lambda: literal_sample(literal, schema, batch, steps), 2)
     default = seconds(lambda: sample_rows(net, schema, batch), 2)
@@ -111,8 +112,8 @@ def memory() -> dict:
     peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 2**20  # ru_maxrss would count the parent's
     net = Denoiser(ABOUT_1M)
     schema, x_num, x_cat = case(3, [5000, 4, 9], 1024)
-    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
-    for _ in range(2): train_step(net, None, optimizer, schema, x_num, x_cat)
+    run = trainer(net, schema, x_num, x_cat)
+    for _ in range(2): run.step()
     train_peak = peak()
     track = []
     sample_rows(net, schema, 256 * 40, batch_size=1024, progress=lambda share: track.append(rss()))

@@ -225,8 +225,8 @@ def _stretch(frames: Mapping[str, pd.DataFrame], schemas: Mapping, folder: Path,
     before = _stretch(frames, schemas, folder, budgets, which - 1, how) if which else Synthesizer("medium", seed=how.get("seed", 0))
     minutes = (budgets[which] - (budgets[which - 1] if which else 0)) / torch.get_num_threads()
     state = folder / f"{budgets[which]:g}.state.safetensors"
-    grow = {} if which else {"grow": 0.1}
-    syn = before.fit(frames, schemas, minutes=minutes, batch_size=512, tables=4, tau=0.5, flat=0.3, keep="last", patience=10**6, state_path=state, **grow, **how)
+    plan = dict(batch_size=512, tables=4, tau=0.5, flat=0.3, keep="last", patience=10**6, grow=0.0 if which else 0.1)
+    syn = before.fit(frames, schemas, minutes=minutes, state_path=state, **plan, **how)
     syn.save(at)
     state.unlink(missing_ok=True)
     return syn

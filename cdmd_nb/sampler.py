@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import takewhile
-from threading import Lock
+from threading import Barrier, Lock
 
 import numpy as np, torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from .denoiser import Denoiser, SchemaContext, SchemaTensors
 from .diffusion import MASK, step_transition
 
 # %% auto #0
-__all__ = ['BLOCK', 'METHODS', 'default_steps', 'sample_rows']
+__all__ = ['BLOCK', 'METHODS', 'default_steps', 'Crew', 'sample_rows']
 
 # %% ../nbs/06_sampler.ipynb #18fc6f14
 BLOCK = 256
@@ -127,6 +127,31 @@ def _batch_blocks(net: Denoiser, schema: SchemaTensors, batch_size: int | None, 
     most = max(1, 12_000 // (BLOCK * len(schema.columns))) if schema.columns.device.type == "cpu" else 64
     return int(min(most, max(1, memory * 2**30 / (per_row * BLOCK))))
 
+# %% ../nbs/06_sampler.ipynb #4c1b77aa
+class Crew:
+    "Threads that work side by side, each with its part of the cores."
+    def __init__(self, size: int  # threads; 1 for none but the caller's own
+                ):
+        self.size, self.pool, cores, ready = size, None, torch.get_num_threads(), Barrier(size + 1, timeout=60)
+        if size == 1: return
+        def start():
+            torch.set_num_threads(max(1, cores // size))
+            torch.get_num_threads()  # takes note of the number: a thread else begins with the process's latest
+            ready.wait()
+        self.pool = ThreadPoolExecutor(size, initializer=start)
+        for _ in range(size): self.pool.submit(int)
+        ready.wait()
+        torch.set_num_threads(cores)
+
+    def map(self, work: Callable, parts: Iterable) -> list:
+        "What `work` makes of each part, in their order."
+        return list((self.pool.map if self.pool else map)(work, parts))
+
+    def __enter__(self) -> Crew: return self
+    def __exit__(self, *_):
+        if self.pool: self.pool.shutdown(cancel_futures=True)
+
+
 # %% ../nbs/06_sampler.ipynb #b2e94d17
 class _Watch:
     "Counts the steps of all batches, tells the share that is done, and knows whether to go on."
@@ -140,14 +165,6 @@ class _Watch:
             go, self.go = self.go, False  # and so it stays when `progress` fails: all batches stop
             self.go = go and (self.progress is None or self.progress(self.done / self.total) is not False)
             return self.go
-
-def _on_threads(work: Callable, parts: Sequence, threads: int) -> list:
-    "What `work` makes of each part, `threads` parts at a time."
-    if threads == 1: return [work(part) for part in parts]
-    before = torch.get_num_threads()
-    try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool: return list(pool.map(work, parts))
-    finally: torch.set_num_threads(before)
 
 
 # %% ../nbs/06_sampler.ipynb #bb444fee
@@ -179,7 +196,7 @@ def sample_rows(net: Denoiser,  # a trained network
         part = slice(first * BLOCK, (first + count) * BLOCK)
         return _sample_batch(net, ctx, METHODS[method], steps, _Streams(seed, first_block + first, count, schema.columns.device),
                              None if known_num is None else known_num[part], None if known_cat is None else known_cat[part], watch)
-    done = list(takewhile(lambda made: made is not None, _on_threads(batch, range(0, blocks, per_batch), threads)))
+    with Crew(threads) as crew: done = list(takewhile(lambda made: made is not None, crew.map(batch, range(0, blocks, per_batch))))
     if not done: return np.zeros((0, schema.n_num)), np.zeros((0, schema.n_cat), dtype="int64")
     num, cat = (torch.cat([b[k] for b in done]).cpu().numpy()[:n] for k in (0, 1))
     if not np.isfinite(num).all(): raise FloatingPointError("The network predicted numbers that are not finite: it was not trained, or its training failed.")

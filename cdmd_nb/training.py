@@ -16,6 +16,7 @@ from torch import Tensor
 from .codec import Encoded
 from .denoiser import Denoiser, SchemaTensors
 from .diffusion import sample_times, training_noise
+from .sampler import Crew
 from .text import SchemaEmbedding
 
 # %% auto #0
@@ -305,8 +306,6 @@ def _split(tables: Sequence[TrainTable], config: TrainConfig) -> tuple[list[Trai
     return train, held
 
 # %% ../nbs/07_training.ipynb #b96fdfd2
-CELLS = 4_000  # of a batch that go through the network at a time where there is no GPU, for each thread
-
 class _Trainer:
     "One training run; `train` is its front door."
     def __init__(self, net: Denoiser, tables: Sequence[TrainTable], config: TrainConfig, accelerator, validation: Sequence[TrainTable] = ()):
@@ -316,13 +315,20 @@ class _Trainer:
         net.to(accelerator.device)
         self.train, self.held = ([t.to(accelerator.device) for t in part] for part in (train, held))
         self.optimizers = _optimizers(net, config)
+        self.learned = [p for p in net.parameters() if p.requires_grad]
         self.rates = [[g["lr"] for g in o.param_groups] for o in self.optimizers]
         self.model = accelerator.prepare(net) if accelerator.num_processes > 1 else net
+        self.crew = Crew(min(torch.get_num_threads(), max(1, config.batch_size // config.tables // 32)) if self.on_cores else 1)
         self.run, self.batches = _Run(taken=[0] * len(tables)), _Batches([len(t) for t in self.train], config)
         self.weights = net.state_dict()
         self.average = {k: v.detach().clone() for k, v in self.weights.items()}
         self.best_weights, self.smooth, self.bad, self.last_look = None, None, 0, None
         self.epoch_rows = sum(len(t) for t in self.train)
+
+    @property
+    def on_cores(self) -> bool:
+        "Whether one process has all the work and no GPU."
+        return self.accelerator.num_processes == 1 and self.accelerator.device.type == "cpu"
 
     def share(self) -> float:
         "Of the budget spent."
@@ -339,24 +345,6 @@ class _Trainer:
         norm = torch.nn.utils.clip_grad_norm_(self.net.parameters(), c.clip)
         self._update(losses, float(norm))
         r.step, r.rows, r.taken = r.step + 1, r.rows + c.batch_size // c.tables * c.tables, list(self.batches.taken)
-
-    def gradient(self, draw: int) -> Tensor:
-        "Add the gradient of one table's rows; returns their two losses."
-        batch, losses = self.batch(draw), 0
-        noised = _noised(self.net, batch, (self.config.seed, "noise", draw))
-        for rows, weight in self.portions(len(batch), len(batch.schema.columns)):
-            with self.accelerator.autocast(): num, cat = _rows_loss(self.model, noised, rows, batch.schema)
-            self.accelerator.backward((num + cat) * weight / self.config.tables)
-            losses = losses + weight * torch.stack([num.detach(), cat.detach()]).float()
-        return losses
-
-    def portions(self, rows: int, columns: int) -> list[tuple[slice, float]]:
-        "Rows of this process that go through the network together, and their weights: its share at once or, on one processor, as many as its cache likes."
-        a = self.accelerator
-        alone = a.num_processes == 1 and a.device.type == "cpu"
-        per = max(32, CELLS * torch.get_num_threads() // columns) if alone else -(-rows // a.num_processes)
-        starts = range(0, rows, per) if alone else [a.process_index * per]
-        return [(slice(s, s + per), min(per, rows - s) / rows if alone else 1.0) for s in starts]
 
     def batch(self, draw: int) -> TrainTable:
         "The rows of a draw, and the columns."
@@ -384,6 +372,39 @@ class _Trainer:
         "Let the averaged weights follow the weights."
         decay = min(self.config.ema, (1 + self.run.step) / (10 + self.run.step))
         for k, v in self.weights.items(): self.average[k].lerp_(v, 1 - decay)
+
+# %% ../nbs/07_training.ipynb #82e4b1d2
+CELLS = 6_000  # of a batch that go through the network at a time where there is no GPU
+
+def _portions(self: _Trainer, rows: int, columns: int) -> list[tuple[slice, float]]:
+    "Rows that go through the network together, and their weights: as many portions for every thread, none larger than a core's cache likes."
+    rounds = -(-rows // (self.crew.size * max(32, CELLS // columns)))
+    per = -(-rows // (self.crew.size * rounds))
+    return [(slice(s, s + per), min(per, rows - s) / rows) for s in range(0, rows, per)]
+
+def _portion_gradient(self: _Trainer, noised: Sequence[Tensor], schema: SchemaTensors, rows: slice, weight: float) -> tuple[Tensor, Sequence[Tensor | None]]:
+    "The two losses of some rows, and the gradient of every learned parameter, weighted."
+    num, cat = _rows_loss(self.net, noised, rows, schema)
+    gradient = torch.autograd.grad((num + cat) * weight / self.config.tables, self.learned, allow_unused=True)
+    return weight * torch.stack([num.detach(), cat.detach()]), gradient
+
+def _gradient(self: _Trainer, draw: int) -> Tensor:
+    "Add the gradient of one table's rows; returns their two losses."
+    batch, a = self.batch(draw), self.accelerator
+    noised = _noised(self.net, batch, (self.config.seed, "noise", draw))
+    if not self.on_cores:
+        per = -(-len(batch) // a.num_processes)
+        with a.autocast(): num, cat = _rows_loss(self.model, noised, slice(a.process_index * per, (a.process_index + 1) * per), batch.schema)
+        a.backward((num + cat) / self.config.tables)
+        return torch.stack([num.detach(), cat.detach()]).float()
+    found = self.crew.map(lambda p: self.portion_gradient(noised, batch.schema, *p), self.portions(len(batch), len(batch.schema.columns)))
+    for p, *parts in zip(self.learned, *(gradient for _, gradient in found), strict=True):
+        for g in parts:
+            if g is not None: p.grad = g if p.grad is None else p.grad.add_(g)
+    return sum(losses for losses, _ in found)
+
+_Trainer.portions, _Trainer.portion_gradient, _Trainer.gradient = _portions, _portion_gradient, _gradient
+
 
 # %% ../nbs/07_training.ipynb #af8de741
 def _look(self: _Trainer) -> None:
@@ -457,7 +478,8 @@ def train(net: Denoiser,  # trained in place
     net.train()
     stopped = "budget"
     with _bar(config, show and trainer.accelerator.is_main_process) as bar:
-        try: stopped = _loop(trainer, callback, path, bar)
+        try:
+            with trainer.crew: stopped = _loop(trainer, callback, path, bar)
         except KeyboardInterrupt: stopped = "stopped"
     return _finish(trainer, stopped, path)
 
