@@ -149,6 +149,7 @@ class Denoiser(nn.Module):
         self.encoder = nn.ModuleList(EncoderLayer(c) for _ in range(c.layers))
         self.decoder = nn.TransformerDecoderLayer(c.dim, c.heads, c.dim, dropout=0.0, batch_first=True)
         self.logit = nn.Linear(c.dim, 1)
+        self.side_by_side = 1  # portions of a batch that training works on at once
 
     @property
     def n_parameters(self) -> int:
@@ -221,7 +222,7 @@ def encode(self: Denoiser,
 Denoiser.tokenize, Denoiser.encode = tokenize, encode
 
 # %% ../nbs/05_denoiser.ipynb #cd3b4b17
-MAX_PAIRS = 200_000  # (cell, category) pairs of a training step whose inner values are kept
+MAX_PAIRS = 200_000  # (cell, category) pairs of a training step whose inner values are kept, over all portions that are worked on at once
 CHUNK = 8_000  # pairs worked on at a time beyond that and while sampling: few enough for a processor's cache
 
 def _decode_pairs(self: Denoiser, tokens: Tensor) -> Tensor:
@@ -244,7 +245,7 @@ def decode(self: Denoiser,
     d, D = self.decoder.multihead_attn, self.config.dim
     message = F.linear(F.linear(h, d.in_proj_weight[2 * D:], d.in_proj_bias[2 * D:]), d.out_proj.weight, d.out_proj.bias)
     parts, targets = message.split(list(counts)), ctx.targets.split(list(ctx.sizes))
-    if sum(n * k for n, k in zip(counts, ctx.sizes, strict=True)) <= (MAX_PAIRS if torch.is_grad_enabled() else CHUNK):
+    if sum(n * k for n, k in zip(counts, ctx.sizes, strict=True)) <= (MAX_PAIRS // self.side_by_side if torch.is_grad_enabled() else CHUNK):
         pairs = [(m[:, None] + c).flatten(0, 1) for m, c in zip(parts, targets, strict=True)]
         logits = _decode_pairs(self, torch.cat(pairs)).split([len(p) for p in pairs])
         return [z.view(-1, k) for z, k in zip(logits, ctx.sizes, strict=True)]
@@ -278,11 +279,11 @@ def forward(self: Denoiser,
             x_num: Tensor,  # (B, n_num) clean numbers
             x_cat: Tensor,  # (B, n_cat) clean labels
             t: Tensor,  # (B,) times
-            schema: SchemaTensors,  # the words of the table
+            schema: SchemaTensors | SchemaContext,  # the words of the table, or their `context`
             importance: Tensor | None = None,  # (B,) of each row, from `training_noise`
            ) -> tuple[Tensor, Tensor]:  # the numerical and the categorical loss
     "The two parts of the mixed-type loss of a batch of rows."
-    ctx, masked = self.context(schema), noisy_cat == MASK
+    ctx, masked = schema if isinstance(schema, SchemaContext) else self.context(schema), noisy_cat == MASK
     pred, h = self.encode(noisy_num, noisy_cat, t, ctx, masked)
     return mixed_loss(pred, x_num, self.masked_nll(h, x_cat, masked, ctx), masked, t, self.schedule, importance)
 

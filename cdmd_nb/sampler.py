@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import takewhile
@@ -128,24 +128,32 @@ def _batch_blocks(net: Denoiser, schema: SchemaTensors, batch_size: int | None, 
     return int(min(most, max(1, memory * 2**30 / (per_row * BLOCK))))
 
 # %% ../nbs/06_sampler.ipynb #4c1b77aa
+_starting = Lock()
+
 class Crew:
-    "Threads that work side by side, each with its part of the cores."
+    "Threads that work side by side and share the cores."
     def __init__(self, size: int  # threads; 1 for none but the caller's own
                 ):
-        self.size, self.pool, cores, ready = size, None, torch.get_num_threads(), Barrier(size + 1, timeout=60)
+        self.size, self.pool = size, ThreadPoolExecutor(size, initializer=self._start) if size > 1 else None
         if size == 1: return
-        def start():
-            torch.set_num_threads(max(1, cores // size))
-            torch.get_num_threads()  # takes note of the number: a thread else begins with the process's latest
-            ready.wait()
-        self.pool = ThreadPoolExecutor(size, initializer=start)
-        for _ in range(size): self.pool.submit(int)
-        ready.wait()
-        torch.set_num_threads(cores)
+        with _starting:  # a thread's count is also the process's, with which later threads begin: it has to be put back
+            cores, self._ready = torch.get_num_threads(), Barrier(size + 1, timeout=60)
+            self._shares = [max(1, cores // size + (k < cores % size)) for k in range(size)]
+            try:
+                for _ in range(size): self.pool.submit(int)
+                self._ready.wait()
+            except BaseException: self._ready.abort(); raise
+            finally: torch.set_num_threads(cores)
 
-    def map(self, work: Callable, parts: Iterable) -> list:
+    def _start(self) -> None:
+        "A thread takes its share of the cores."
+        torch.set_num_threads(self._shares.pop())
+        torch.get_num_threads()  # takes note of it: else the thread would begin with the process's count
+        self._ready.wait()
+
+    def map(self, work: Callable, parts: Iterable) -> Iterator:
         "What `work` makes of each part, in their order."
-        return list((self.pool.map if self.pool else map)(work, parts))
+        return (self.pool.map if self.pool else map)(work, parts)
 
     def __enter__(self) -> Crew: return self
     def __exit__(self, *_):
@@ -156,18 +164,20 @@ class Crew:
 class _Watch:
     "Counts the steps of all batches, tells the share that is done, and knows whether to go on."
     def __init__(self, total: int, progress: Callable[[float], bool | None] | None):
-        self.total, self.progress, self.done, self.go, self.lock = total, progress, 0, True, Lock()
+        self.total, self.progress, self.done, self.go, self.error, self.lock = total, progress, 0, True, None, Lock()
 
     def tick(self, blocks: int) -> bool:
         "A batch of some blocks is a step further; False when it should stop."
         with self.lock:
             self.done += blocks
-            go, self.go = self.go, False  # and so it stays when `progress` fails: all batches stop
-            self.go = go and (self.progress is None or self.progress(self.done / self.total) is not False)
+            try:
+                if self.go and self.progress is not None and self.progress(self.done / self.total) is False: self.go = False
+            except BaseException as e: self.go, self.error = False, e
             return self.go
 
 
 # %% ../nbs/06_sampler.ipynb #bb444fee
+@torch.no_grad()
 def sample_rows(net: Denoiser,  # a trained network
                 schema: SchemaTensors,  # the words of the table
                 n: int,  # rows to make
@@ -178,9 +188,9 @@ def sample_rows(net: Denoiser,  # a trained network
                 first_block: int = 0,  # start at this block of 256 rows of the run, to share a run between processes
                 known_num: Tensor | None = None,  # (n, n_num) normalised numbers to hold fixed, NaN where free
                 known_cat: Tensor | None = None,  # (n, n_cat) labels to hold fixed, MASK where free
-                batch_size: int | None = None,  # most rows at a time; by default what `memory` holds
+                batch_size: int | None = None,  # most rows in a batch, of which every core works on one; by default what `memory` holds
                 memory: float = 1.0,  # GiB that the batches of a moment may take
-                progress: Callable[[float], bool | None] | None = None,  # called with the share done; return False to stop early
+                progress: Callable[[float], bool | None] | None = None,  # called with the share done, from any thread; return False to stop early
                ) -> tuple[np.ndarray, np.ndarray]:  # normalised numbers (n, n_num), labels (n, n_cat); fewer rows when stopped early
     "Sample rows of a table."
     if method not in METHODS: raise ValueError(f"There is no sampler '{method}'; choose {' or '.join(METHODS)}.")
@@ -188,15 +198,18 @@ def sample_rows(net: Denoiser,  # a trained network
     steps = steps or default_steps(method, schema.n_cat)
     net.eval()
     ctx, blocks = net.context(schema), -(-n // BLOCK)
-    threads = min(torch.get_num_threads(), blocks) if schema.columns.device.type == "cpu" else 1
-    per_batch = min(_batch_blocks(net, schema, batch_size, memory / threads), -(-blocks // threads))
+    threads = max(1, min(torch.get_num_threads(), blocks)) if schema.columns.device.type == "cpu" else 1
+    per_batch = min(_batch_blocks(net, schema, batch_size, memory / threads), max(1, blocks // (4 * threads)))  # at least four a thread: all end together
     watch = _Watch(blocks * steps, progress)
     def batch(first: int) -> tuple[Tensor, Tensor] | None:
         count = min(per_batch, blocks - first)
         part = slice(first * BLOCK, (first + count) * BLOCK)
         return _sample_batch(net, ctx, METHODS[method], steps, _Streams(seed, first_block + first, count, schema.columns.device),
                              None if known_num is None else known_num[part], None if known_cat is None else known_cat[part], watch)
-    with Crew(threads) as crew: done = list(takewhile(lambda made: made is not None, crew.map(batch, range(0, blocks, per_batch))))
+    with Crew(threads) as crew:
+        try: done = list(takewhile(lambda made: made is not None, crew.map(batch, range(0, blocks, per_batch))))
+        finally: watch.go = False
+    if watch.error: raise watch.error
     if not done: return np.zeros((0, schema.n_num)), np.zeros((0, schema.n_cat), dtype="int64")
     num, cat = (torch.cat([b[k] for b in done]).cpu().numpy()[:n] for k in (0, 1))
     if not np.isfinite(num).all(): raise FloatingPointError("The network predicted numbers that are not finite: it was not trained, or its training failed.")
@@ -209,7 +222,7 @@ def _pad(known: Tensor | None, rows: int, columns: int, empty: float, like: Tens
     if known is not None: out[:len(known)] = torch.as_tensor(known).to(out)
     return out
 
-@torch.no_grad()
+@torch.no_grad()  # every thread has to say it
 def _sample_batch(net, ctx: SchemaContext, run: Callable, steps: int, streams: _Streams, known_num, known_cat, watch: _Watch) -> tuple[Tensor, Tensor] | None:
     "One batch of whole blocks; None when it was stopped."
     if not watch.go: return None

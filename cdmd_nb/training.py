@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .codec import Encoded
-from .denoiser import Denoiser, SchemaTensors
+from .denoiser import Denoiser, SchemaContext, SchemaTensors
 from .diffusion import sample_times, training_noise
 from .sampler import Crew
 from .text import SchemaEmbedding
@@ -319,6 +319,7 @@ class _Trainer:
         self.rates = [[g["lr"] for g in o.param_groups] for o in self.optimizers]
         self.model = accelerator.prepare(net) if accelerator.num_processes > 1 else net
         self.crew = Crew(min(torch.get_num_threads(), max(1, config.batch_size // config.tables // 32)) if self.on_cores else 1)
+        net.side_by_side = self.crew.size
         self.run, self.batches = _Run(taken=[0] * len(tables)), _Batches([len(t) for t in self.train], config)
         self.weights = net.state_dict()
         self.average = {k: v.detach().clone() for k, v in self.weights.items()}
@@ -382,26 +383,36 @@ def _portions(self: _Trainer, rows: int, columns: int) -> list[tuple[slice, floa
     per = -(-rows // (self.crew.size * rounds))
     return [(slice(s, s + per), min(per, rows - s) / rows) for s in range(0, rows, per)]
 
-def _portion_gradient(self: _Trainer, noised: Sequence[Tensor], schema: SchemaTensors, rows: slice, weight: float) -> tuple[Tensor, Sequence[Tensor | None]]:
-    "The two losses of some rows, and the gradient of every learned parameter, weighted."
-    num, cat = _rows_loss(self.net, noised, rows, schema)
-    gradient = torch.autograd.grad((num + cat) * weight / self.config.tables, self.learned, allow_unused=True)
+def _portion_gradient(self: _Trainer, noised: Sequence[Tensor], ctx: SchemaContext, rows: slice, weight: float) -> tuple[Tensor, Sequence[Tensor | None]]:
+    "The two losses of some rows, and the gradient of every learned parameter and of the table's context, weighted."
+    *cells, importance = (v[rows] for v in noised)
+    num, cat = self.net(*cells, ctx, importance)
+    gradient = torch.autograd.grad((num + cat) * weight / self.config.tables, [*self.learned, ctx.fixed, ctx.values, ctx.targets], allow_unused=True)
     return weight * torch.stack([num.detach(), cat.detach()]), gradient
+
+def _gradient_on_cores(self: _Trainer, batch: TrainTable, noised: Sequence[Tensor]) -> Tensor:
+    "Add the gradient of a batch, portion by portion; the table's context is made once for all of them."
+    whole = self.net.context(batch.schema)
+    ctx = replace(whole, **{k: getattr(whole, k).detach().requires_grad_() for k in ("fixed", "values", "targets")})
+    found = self.crew.map(lambda p: self.portion_gradient(noised, ctx, *p), self.portions(len(batch), len(batch.schema.columns)))
+    total = torch.zeros(2)
+    for losses, gradient in found:
+        total += losses
+        for v, g in zip([*self.learned, ctx.fixed, ctx.values, ctx.targets], gradient, strict=True):
+            if g is not None: v.grad = g if v.grad is None else v.grad.add_(g)
+    used = [(w, v.grad) for w, v in zip((whole.fixed, whole.values, whole.targets), (ctx.fixed, ctx.values, ctx.targets), strict=True) if v.grad is not None]
+    torch.autograd.backward([w for w, _ in used], [g for _, g in used])
+    return total
 
 def _gradient(self: _Trainer, draw: int) -> Tensor:
     "Add the gradient of one table's rows; returns their two losses."
     batch, a = self.batch(draw), self.accelerator
     noised = _noised(self.net, batch, (self.config.seed, "noise", draw))
-    if not self.on_cores:
-        per = -(-len(batch) // a.num_processes)
-        with a.autocast(): num, cat = _rows_loss(self.model, noised, slice(a.process_index * per, (a.process_index + 1) * per), batch.schema)
-        a.backward((num + cat) / self.config.tables)
-        return torch.stack([num.detach(), cat.detach()]).float()
-    found = self.crew.map(lambda p: self.portion_gradient(noised, batch.schema, *p), self.portions(len(batch), len(batch.schema.columns)))
-    for p, *parts in zip(self.learned, *(gradient for _, gradient in found), strict=True):
-        for g in parts:
-            if g is not None: p.grad = g if p.grad is None else p.grad.add_(g)
-    return sum(losses for losses, _ in found)
+    if self.on_cores: return _gradient_on_cores(self, batch, noised)
+    per = -(-len(batch) // a.num_processes)
+    with a.autocast(): num, cat = _rows_loss(self.model, noised, slice(a.process_index * per, (a.process_index + 1) * per), batch.schema)
+    a.backward((num + cat) / self.config.tables)
+    return torch.stack([num.detach(), cat.detach()]).float()
 
 _Trainer.portions, _Trainer.portion_gradient, _Trainer.gradient = _portions, _portion_gradient, _gradient
 
@@ -474,12 +485,10 @@ def train(net: Denoiser,  # trained in place
     if not tables or not any(len(t) for t in tables): raise TrainingError("There are no rows to train on.")
     trainer = _Trainer(net, tables, config, _accelerator(), validation)
     path = None if state_path is None else Path(state_path)
-    if path is not None and path.exists(): trainer.resume(path)
-    net.train()
-    stopped = "budget"
-    with _bar(config, show and trainer.accelerator.is_main_process) as bar:
-        try:
-            with trainer.crew: stopped = _loop(trainer, callback, path, bar)
+    with trainer.crew, _bar(config, show and trainer.accelerator.is_main_process) as bar:
+        if path is not None and path.exists(): trainer.resume(path)
+        net.train()
+        try: stopped = _loop(trainer, callback, path, bar)
         except KeyboardInterrupt: stopped = "stopped"
     return _finish(trainer, stopped, path)
 

@@ -1,4 +1,6 @@
 """The network, its loss and its samplers, beyond what their notebooks show."""
+import time
+
 import numpy as np, pandas as pd, pytest, torch
 
 from cdmd_nb.codec import TableCodec
@@ -73,7 +75,10 @@ def test_known_cells_stay_and_stop_works(method):
     known_num[:, 1], known_cat[:, 0] = 1.25, 2
     num, cat = sample_rows(net, schema, 500, method=method, steps=6, known_num=known_num, known_cat=known_cat)
     assert (num[:, 1] == 1.25).all() and (cat[:, 0] == 2).all() and num[:, 0].std() > 0 and len(np.unique(cat[:, 1])) > 1
+    cores = torch.get_num_threads()
+    torch.set_num_threads(2)  # with many cores all batches would be under way at once
     num, cat = sample_rows(net, schema, 5000, method=method, steps=6, batch_size=256, progress=lambda share: share < 0.3)
+    torch.set_num_threads(cores)
     assert 0 < len(num) == len(cat) < 5000
     assert len(sample_rows(net, schema, 10, method=method, progress=lambda share: False)[0]) in (0, 10)
 
@@ -89,6 +94,10 @@ def test_threads_change_neither_rows_nor_settings():
             assert torch.get_num_threads() == threads
         np.testing.assert_allclose(made[1][0], made[3][0], atol=1e-5)
         assert (made[1][1] == made[3][1]).mean() > 0.999
+
+        slow = sample_rows(net, schema, 5120, steps=2, batch_size=256, progress=lambda share: time.sleep(0.002))
+        assert len(slow[0]) == 5120  # a slow watcher loses no rows
+        assert len(sample_rows(net, schema, 0)[0]) == 0
 
         def fails(share): raise KeyError("the watcher failed")
         with pytest.raises(KeyError, match="watcher"): sample_rows(net, schema, 1500, steps=5, progress=fails)
