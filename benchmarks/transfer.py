@@ -38,9 +38,9 @@ def main():
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
     args = parser.parse_args()
     torch.set_num_threads(1)
-    lines = []
+    lines, apart = [], start(args.checkpoint, False).net.config.apart
     for table in Corpus(args.corpus).tables("validation"):
-        learned, judged = parts(table)
+        learned, judged = parts(table.renamed(torch.Generator().manual_seed(0)) if apart else table)
         for epochs in args.epochs:
             for method in ("pre-trained", "scratch"):
                 net = start(args.checkpoint, method == "scratch").net

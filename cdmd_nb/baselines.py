@@ -227,7 +227,7 @@ def fit(self: Baseline,
         epochs: int | None = None,  # budget: passes over the rows
         minutes: float | None = None,  # budget: wall-clock time; without any budget, the peer's own default
         seed: int = 0,  # same seed, same model, as far as the peer can
-        threads: int | None = None,  # processor threads; by default all
+        threads: int | None = None,  # processor threads; by default what OMP_NUM_THREADS says, else all
         timeout: float | None = None,  # seconds after which it is stopped
        ) -> Baseline:
     "Learn a table; returns itself."
@@ -236,7 +236,7 @@ def fit(self: Baseline,
     target = schema.target if target is None else target
     if target is not None and (target not in schema.names or schema[target].ignored): raise TableError(f"The target '{target}' is not a column that is used.")
     self.close()
-    table, threads = PeerTable.of(df, schema), threads or os.cpu_count() or 1
+    table, threads = PeerTable.of(df, schema), threads or int((os.environ.get("OMP_NUM_THREADS") or str(os.cpu_count() or 1)).split(",")[0])
     self._folder = tempfile.TemporaryDirectory(prefix="cdmd-peer-", ignore_cleanup_errors=True)
     path = Path(self._folder.name) / "train.csv"
     table.frame.to_csv(path, index=False)

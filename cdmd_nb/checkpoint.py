@@ -211,14 +211,15 @@ def _verify_files(folder: Path, config: dict) -> None:
 def _read_architecture(folder: Path, config: dict) -> tuple[DenoiserConfig, Schedule]:
     "The shape of the network and its noise, if they make sense."
     shape = config.get("architecture")
-    good = isinstance(shape, dict) and set(shape) == set(_LIMITS) and all(type(v) is int and 0 < v <= _LIMITS[k] for k, v in shape.items())
+    shape, apart = ({k: v for k, v in shape.items() if k != "apart"}, shape.get("apart", False)) if isinstance(shape, dict) else ({}, None)
+    good = set(shape) == set(_LIMITS) and all(type(v) is int and 0 < v <= _LIMITS[k] for k, v in shape.items()) and isinstance(apart, bool)
     if not good or shape["dim"] % shape["heads"] or shape["dim"] % 2:
         raise CheckpointError(f"The architecture in '{_title(folder)}' makes no sense: it is refused.")
     try: s = Schedule(**{k: float(v) for k, v in config["schedule"].items()})
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError): s = None
     if s is None or not (0 < s.sigma_min < s.sigma_max < 1e6 and 1 <= s.rho <= 100 and 0 < s.sigma_data < 1e6):
         raise CheckpointError(f"The schedule in '{_title(folder)}' makes no sense: it is refused.")
-    return DenoiserConfig(**shape), s
+    return DenoiserConfig(**shape, apart=apart), s
 
 def _build(folder: Path, config: dict) -> Denoiser:
     "The network that the config describes, with the weights of the file."

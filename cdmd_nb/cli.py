@@ -188,13 +188,14 @@ def pretrain(
 ):
     "Learn what tables look like from a corpus."
     from cdmd_nb.datasets import Corpus
+    from cdmd_nb.denoiser import DenoiserConfig
     from cdmd_nb.synthesizer import Synthesizer
     from cdmd_nb.training import PRETRAINING, TrainConfig
     tables = Corpus(corpus)
     if minutes is steps is None: minutes = 60.0
     given = {k: v for k, v in dict(batch_size=batch_size, tables=per_step, columns=columns, grow=grow).items() if v is not None}
-    config = TrainConfig(minutes=minutes, steps=steps, seed=seed, **(PRETRAINING | given))
-    syn = Synthesizer.from_pretrained(checkpoint) if checkpoint else Synthesizer(size, seed=seed)
+    syn = Synthesizer.from_pretrained(checkpoint) if checkpoint else Synthesizer(DenoiserConfig.named(size, apart=True), seed=seed)
+    config = TrainConfig(minutes=minutes, steps=steps, seed=seed, rename=syn.net.config.apart, **(PRETRAINING | given))
     syn.pretrain(tables.tables("train"), tables.tables("validation"), "PyPI corpus", config, state_path=resume)
     syn.save(out, half=True)
     r = syn.result
@@ -222,14 +223,14 @@ def _bench(run, out: str, datasets, methods, seeds: int, rows: int | None, check
 # %% ../nbs/16_cli.ipynb #1fa3c2a7
 @bench.command("few-epoch", epilog="Example: cdmd bench few-epoch --out few_epoch.csv --dataset magic --epochs 1 --epochs 5 --rows 3000")
 def bench_few_epoch(out: _Out, dataset: _Datasets = None, method: _Methods = None, seeds: _Seeds = 1, rows: _Rows = None, checkpoint: _Checkpoint = None,
-                    epochs: Annotated[list[float] | None, typer.Option(help="Passes over the training rows; by default 1, 2, 5 and 10.")] = None):
+                    epochs: Annotated[list[float] | None, typer.Option(help="Passes over the training rows; by default 0, 1, 2, 5 and 10.")] = None):
     "Scores after a few passes over all training rows."
     from cdmd_nb.benchmark import few_epoch
     _bench(few_epoch, out, dataset, method, seeds, rows, checkpoint, epochs=epochs)
 
 @bench.command("few-shot", epilog="Example: cdmd bench few-shot --out few_shot.csv --dataset adult --size 20 --size 200 --seeds 3 --rows 3000")
 def bench_few_shot(out: _Out, dataset: _Datasets = None, method: _Methods = None, seeds: _Seeds = 3, rows: _Rows = None, checkpoint: _Checkpoint = None,
-                   size: Annotated[list[int] | None, typer.Option(help="Training rows; by default 20, 50, 100, 200, 500 and 1000.")] = None):
+                   size: Annotated[list[int] | None, typer.Option(help="Training rows; by default 10, 20, 50, 100, 200, 500 and 1000.")] = None):
     "Scores with a few training rows."
     from cdmd_nb.benchmark import few_shot
     _bench(few_shot, out, dataset, method, seeds, rows, checkpoint, sizes=size)
@@ -244,7 +245,7 @@ def bench_speed(out: _Out, dataset: _Datasets = None, method: _Methods = None, s
 @bench.command("in-domain", epilog="Example: cdmd bench in-domain --out in_domain.csv --models joint --minutes 30 --minutes 60 --rows 5000")
 def bench_in_domain(out: _Out, models: Annotated[str, typer.Option(help="Folder in which the joint models are kept; a run that was broken off goes on.")],
                     dataset: _Datasets = None, rows: _Rows = None,
-                    minutes: Annotated[list[float] | None, typer.Option(help="CPU minutes of joint training; by default 30, 60, 120, 240 and 480.")] = None,
+                    minutes: Annotated[list[float] | None, typer.Option(help="CPU minutes of joint training; by default 30, 90, 240 and 480.")] = None,
                     seed: Annotated[int, typer.Option(help="Of the split and of the model.")] = 0):
     "Scores of one model that learns all tables together."
     from cdmd_nb.benchmark import averages, in_domain

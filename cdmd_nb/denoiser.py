@@ -30,6 +30,7 @@ class DenoiserConfig:
     heads: int = 4  # attention heads
     feedforward: int = 192  # hidden units of an encoder layer
     text_dim: int = 384  # length of the text encoder's vectors
+    apart: bool = False  # names are moved apart before it reads them (`embed_schema`)
 
     @classmethod
     def named(cls, name: str, **changes) -> DenoiserConfig:

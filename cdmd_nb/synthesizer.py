@@ -85,7 +85,7 @@ class Synthesizer:
 def _prepare(self: Synthesizer, df: pd.DataFrame, schema: Schema, missing: str) -> tuple[FittedTable, TrainTable]:
     "Codec, embeddings and tensors of one table."
     codec = TableCodec.fit(df, schema, missing)
-    embedding = embed_schema(codec.variables, self.encoder)
+    embedding = embed_schema(codec.variables, self.encoder, self.net.config.apart)
     return FittedTable(codec, embedding), TrainTable.of(schema.name, codec.encode(df), embedding)
 
 def fit(self: Synthesizer,

@@ -16,8 +16,9 @@ import numpy as np
 from .schema import Label, Schema
 
 # %% auto #0
-__all__ = ['EMBEDDED_ENCODER', 'PAPER_ENCODER', 'MISSING_TEXT', 'EncoderError', 'cache_folder', 'TextEncoder', 'readable',
-           'label_text', 'SchemaEmbedding', 'embed_schema', 'save_embedding', 'load_embedding']
+__all__ = ['EMBEDDED_ENCODER', 'PAPER_ENCODER', 'MISSING_TEXT', 'COLUMNS_APART', 'CATEGORIES_APART', 'EncoderError',
+           'cache_folder', 'TextEncoder', 'readable', 'label_text', 'move_apart', 'SchemaEmbedding', 'embed_schema',
+           'save_embedding', 'load_embedding']
 
 # %% ../nbs/03_text.ipynb #19e91f87
 EMBEDDED_ENCODER = "all-MiniLM-L6-v2"
@@ -168,18 +169,29 @@ def label_text(label: Label | None,  # a vocabulary entry
     return text[:_LONGEST] or "empty"
 
 # %% ../nbs/03_text.ipynb #88b92818
+COLUMNS_APART, CATEGORIES_APART = 0.7, 0.5  # length of the step, in lengths of the vector
+
+def move_apart(vectors,  # (K, dim) numpy or torch, of length √dim
+               directions,  # (K, dim) of any length
+               by: float,  # length of the step, in lengths of a vector
+              ):  # (K, dim), of length √dim again
+    "Let each vector take a step in a direction of its own."
+    length = lambda v: (v * v).sum(-1, keepdims=True) ** 0.5
+    moved = vectors / vectors.shape[-1] ** 0.5 + by * directions / length(directions)
+    return moved * (vectors.shape[-1] ** 0.5 / length(moved))
+
+def _directions(words: Sequence, dim: int) -> np.ndarray:
+    "A direction for every word, always the same."
+    seeds = [int.from_bytes(hashlib.sha256(repr((type(w).__name__, w)).encode("utf-8", "surrogatepass")).digest()[:8], "big") for w in words]
+    return np.stack([np.random.default_rng(s).normal(size=dim) for s in seeds]) if len(words) else np.zeros((0, dim))
+
 def _apart(vectors: np.ndarray,  # (K, dim) of one column's categories
            labels: Sequence,  # the labels behind them
           ) -> np.ndarray:
     "Move apart the vectors that the encoder cannot tell from an earlier one."
-    rounded = np.round(vectors, 3)
-    _, first = np.unique(rounded, axis=0, return_index=True)
-    out = vectors.copy()
-    for i in sorted(set(range(len(labels))) - set(first.tolist())):
-        seed = int.from_bytes(hashlib.sha256(repr((type(labels[i]).__name__, labels[i])).encode("utf-8", "surrogatepass")).digest()[:8], "big")
-        offset = np.random.default_rng(seed).normal(size=vectors.shape[1])
-        moved = vectors[i] + 0.5 * offset / np.linalg.norm(offset)
-        out[i] = moved / np.linalg.norm(moved)
+    _, first = np.unique(np.round(vectors / vectors.shape[1] ** 0.5, 3), axis=0, return_index=True)
+    twins, out = sorted(set(range(len(labels))) - set(first.tolist())), vectors.copy()
+    if twins: out[twins] = move_apart(vectors[twins], _directions([labels[i] for i in twins], vectors.shape[1]), CATEGORIES_APART)
     return out
 
 # %% ../nbs/03_text.ipynb #df64e78c
@@ -208,6 +220,7 @@ def _table_text(schema: Schema) -> str:
 
 def embed_schema(schema: Schema,  # of what the network sees: `TableCodec.variables`
                  encoder: TextEncoder,  # turns strings into vectors
+                 apart: bool = False,  # columns and categories take a step in a direction of their own, as the network's `DenoiserConfig.apart` has it
                 ) -> SchemaEmbedding:
     "Embed a table's name, its column names and its categories."
     num, cat = ([c for c in schema.used if c.type == t] for t in ("numerical", "categorical"))
@@ -216,9 +229,12 @@ def embed_schema(schema: Schema,  # of what the network sees: `TableCodec.variab
     vectors = encoder(texts) * encoder.dim ** 0.5
     sizes = tuple(len(c.domain) for c in cat)
     parts = np.split(vectors[1 + len(columns):], np.cumsum(sizes)[:-1]) if cat else []
-    categories = [_apart(p / encoder.dim ** 0.5, c.domain) * encoder.dim ** 0.5 for p, c in zip(parts, cat, strict=True)]
-    flat = np.concatenate(categories) if categories else np.zeros((0, encoder.dim))
-    return SchemaEmbedding(vectors[0], vectors[1:1 + len(columns)], flat.astype("float32"), sizes, encoder.id)
+    categories = [_apart(p, c.domain) for p, c in zip(parts, cat, strict=True)]
+    names, labels = vectors[1:1 + len(columns)], np.concatenate(categories) if categories else np.zeros((0, encoder.dim))
+    if apart:
+        names = move_apart(names, _directions([c.name for c in columns], encoder.dim), COLUMNS_APART)
+        labels = move_apart(labels, _directions([v for c in cat for v in c.domain], encoder.dim), CATEGORIES_APART)
+    return SchemaEmbedding(vectors[0], names.astype("float32"), labels.astype("float32"), sizes, encoder.id)
 
 # %% ../nbs/03_text.ipynb #80387793
 def save_embedding(embedding: SchemaEmbedding,  # to write

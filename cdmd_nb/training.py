@@ -17,7 +17,7 @@ from .codec import Encoded
 from .denoiser import Denoiser, SchemaContext, SchemaTensors
 from .diffusion import sample_times, training_noise
 from .sampler import Crew
-from .text import SchemaEmbedding
+from .text import CATEGORIES_APART, COLUMNS_APART, SchemaEmbedding, move_apart
 
 # %% auto #0
 __all__ = ['PRETRAINING', 'CELLS', 'LOOKS', 'TrainTable', 'TrainConfig', 'TrainingError', 'default_batch', 'lr_factor', 'Muon',
@@ -51,6 +51,13 @@ class TrainTable:
         schema = SchemaTensors(s.table, s.columns[torch.cat([num, cat + s.n_num])], categories, tuple(s.sizes[j] for j in cat))
         return TrainTable(self.name, self.num[:, num], self.cat[:, cat], schema)
 
+    def renamed(self, generator: torch.Generator  # source of the directions
+               ) -> TrainTable:
+        "The same with columns and categories moved apart in directions drawn at random."
+        s, random = self.schema, lambda v: torch.randn(v.shape, generator=generator).to(v.device)
+        columns, categories = move_apart(s.columns, random(s.columns), COLUMNS_APART), move_apart(s.categories, random(s.categories), CATEGORIES_APART)
+        return replace(self, schema=replace(s, columns=columns, categories=categories))
+
     def to(self, device: torch.device) -> TrainTable:
         "The same on a device."
         s = self.schema
@@ -79,6 +86,7 @@ class TrainConfig:
     tau: float = 0.0  # tables are drawn with probability ∝ rows^tau
     grow: float = 0.0  # share of the budget in which the tables in play grow, in their order, from one to all: for pre-training
     columns: int | None = None  # most columns per step, drawn at random each time: for pre-training on wide tables
+    rename: bool = False  # move names apart anew in every step: for pre-training a network whose `DenoiserConfig.apart` is on
     freeze_encoder: bool = False  # few-shot mode: train all but the Transformer encoder
     holdout: float = 0.1  # share of rows (at most 1000 per table) kept to see when a table is being memorised; 0 for none
     patience: int = 5  # looks at the held-out rows without progress before stopping
@@ -352,8 +360,9 @@ class _Trainer:
         k, rows = self.batches.next(draw, self.share())
         batch, most = self.train[k].rows(rows), self.config.columns
         width = len(batch.schema.columns)
-        if most is None or width <= most: return batch
-        return batch.columns(torch.randperm(width, generator=_generator(self.config.seed, "columns", draw))[:most].sort().values)
+        if most is not None and width > most:
+            batch = batch.columns(torch.randperm(width, generator=_generator(self.config.seed, "columns", draw))[:most].sort().values)
+        return batch.renamed(_generator(self.config.seed, "names", draw)) if self.config.rename else batch
 
     def _update(self, losses: list[float], norm: float) -> None:
         "Move the weights, unless something is not finite."

@@ -235,6 +235,7 @@ ARCHITECTURE = dataclasses.asdict(TINY)
     ({"architecture": ARCHITECTURE | {"heads": 0}}, "architecture in 'model' makes no sense"),
     ({"architecture": ARCHITECTURE | {"heads": 3}}, "architecture in 'model' makes no sense"),
     ({"architecture": ARCHITECTURE | {"dim": 32.0}}, "architecture in 'model' makes no sense"),
+    ({"architecture": ARCHITECTURE | {"apart": "yes"}}, "architecture in 'model' makes no sense"),
     ({"architecture": None}, "architecture in 'model' makes no sense"),
     ({"architecture": ARCHITECTURE | {"dim": 4096, "layers": 64, "feedforward": 16384}}, "weights in 'model' do not fit its architecture"),
     ({"schedule": None}, "schedule in 'model' makes no sense"),
