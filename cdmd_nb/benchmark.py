@@ -87,7 +87,8 @@ def _ours(task: Task, pretrained: bool) -> Made:
     schema = task.data.schema
     forget_peak()
     start = time.perf_counter()
-    syn.fit(task.train, name=schema.name, description=schema.description, seed=task.seed, show=False, **task.budget, **(task.options or {}))
+    words = dict(name=schema.name, description=schema.description, target=schema.target)
+    syn.fit(task.train, **words, seed=task.seed, show=False, **task.budget, **(task.options or {}))
     middle = time.perf_counter()
     rows = syn.sample(task.n, seed=task.seed)
     return Made(rows, middle - start, time.perf_counter() - middle, syn.net.n_parameters, peak_memory(children=False))
@@ -248,7 +249,8 @@ def in_domain(out: str | Path,  # CSV file of results; cells that are in it are 
     data, budgets = {d: load_dataset(d) for d in datasets}, sorted(float(m) for m in minutes)
     halves = {d: t.halves(seed) for d, t in data.items()}
     frames = {data[d].schema.name: train for d, (train, _) in halves.items()}
-    schemas = {data[d].schema.name: infer_schema(train, data[d].schema.name, data[d].schema.description) for d, (train, _) in halves.items()}
+    words = {d: t.schema for d, t in data.items()}
+    schemas = {words[d].name: infer_schema(train, words[d].name, words[d].description, words[d].target) for d, (train, _) in halves.items()}
     def work(cell: Cell) -> dict:
         (train, test), table = halves[cell.dataset], data[cell.dataset]
         syn = _stretch(frames, schemas, Path(models), budgets, budgets.index(cell.budget), {"seed": seed, "show": show})

@@ -44,6 +44,7 @@ def fit(
     epochs: Annotated[float | None, typer.Option(help="Budget in passes over the rows.")] = None,
     name: Annotated[str | None, typer.Option(help="What the table is about, in words; by default the file's name.")] = None,
     description: Annotated[str, typer.Option(help="A sentence about the table.")] = "",
+    target: Annotated[str | None, typer.Option(help="The column people want to predict: it gets more attention.")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="Folder or Hub repository to start from; by default the embedded checkpoint.")] = None,
     scratch: Annotated[bool, typer.Option("--scratch", help="Start from random weights.")] = False,
     size: Annotated[str, typer.Option(help="Size of a network from scratch: tiny, small, medium or paper.")] = "small",
@@ -57,7 +58,7 @@ def fit(
     from cdmd_nb.schema import infer_schema
     df = read_table(table)
     for note in df.attrs.get("notes", []): print(f"note: {note}", file=sys.stderr)
-    schema = infer_schema(df, name or Path(table).name.split(".")[0], description, types=_pairs(type, "--type"))
+    schema = infer_schema(df, name or Path(table).name.split(".")[0], description, target, types=_pairs(type, "--type"))
     for c in schema:
         if c.ignored: print(f"note: column '{c.name}' is ignored: {c.reason}.", file=sys.stderr)
     from cdmd_nb.synthesizer import Synthesizer

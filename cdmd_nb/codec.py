@@ -147,6 +147,12 @@ class TableCodec:
         "Number of labels of each categorical variable, missing included."
         return [len(c.domain) for c in self.categorical]
 
+    @property
+    def target(self) -> int | None:
+        "Where the schema's target stands among the categorical variables; None where it is a number, or there is none."
+        names = [c.name for c in self.categorical]
+        return names.index(self.schema.target) if self.schema.target in names else None
+
 # %% ../nbs/02_codec.ipynb #228d8eee
 def _fit_numerical(column: Column, values: pd.Series, impute: bool) -> tuple[Column, QuantileMap | None, float]:
     "A numerical column with the range of these rows, its quantiles (None: nothing to learn) and its mean."

@@ -49,12 +49,13 @@ class SchemaTensors:
     columns: Tensor  # (n_num + n_cat, text_dim)
     categories: Tensor  # (sum of sizes, text_dim)
     sizes: tuple[int, ...]  # categories per categorical column
+    target: int | None = None  # categorical column that people want to predict: training asks for it, sampling draws it last
 
     @classmethod
-    def of(cls, embedding: SchemaEmbedding, device: str | torch.device = "cpu") -> SchemaTensors:
+    def of(cls, embedding: SchemaEmbedding, device: str | torch.device = "cpu", target: int | None = None) -> SchemaTensors:
         "The vectors of `embedding` on `device`."
         put = lambda a: torch.as_tensor(a, dtype=torch.float32).to(device)
-        return cls(put(embedding.table), put(embedding.columns), put(embedding.categories), tuple(embedding.sizes))
+        return cls(put(embedding.table), put(embedding.columns), put(embedding.categories), tuple(embedding.sizes), target)
 
     @property
     def n_cat(self) -> int:
@@ -119,6 +120,7 @@ class SchemaContext:
     targets: Tensor  # (sum of sizes, D) category tokens after the decoder's self-attention
     sizes: tuple[int, ...]  # categories per categorical column
     offsets: Tensor  # (n_cat,) where each column's categories begin
+    target: int | None = None  # categorical column that people want to predict
 
     @property
     def n_num(self) -> int:
@@ -187,7 +189,7 @@ def context(self: Denoiser,
     categories = self.category_proj(schema.categories)
     if not schema.n_cat: return SchemaContext(fixed, categories, categories, (), schema.offsets)
     masked, targets = _category_tokens(self, categories, schema)
-    return SchemaContext(fixed, torch.cat([categories, masked]), targets, schema.sizes, schema.offsets)
+    return SchemaContext(fixed, torch.cat([categories, masked]), targets, schema.sizes, schema.offsets, schema.target)
 
 Denoiser.context = context
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 # %% auto #0
-__all__ = ['MASK', 'Schedule', 'add_noise', 'step_transition', 'reverse_posterior', 'preconditioning', 'mixed_loss',
-           'sample_times', 'training_noise']
+__all__ = ['MASK', 'TARGET_TIME', 'Schedule', 'add_noise', 'step_transition', 'reverse_posterior', 'preconditioning',
+           'mixed_loss', 'sample_times', 'training_noise', 'ask_target']
 
 # %% ../nbs/04_diffusion.ipynb #7bf4aa72
 @dataclass(frozen=True)
@@ -148,3 +148,28 @@ def training_noise(x_num: Tensor,  # (B, n_num) clean numbers, normalised
     masked = torch.where(coin < half, (column == first) | free & (column > first), free)
     importance = torch.where(masked.any(1), (some / (half + (1 - half) * some))[:, 0], 2.0)
     return noisy_num, torch.where(masked, MASK, x_cat), importance.to(t.dtype)
+
+# %% ../nbs/04_diffusion.ipynb #6b1e90c2
+TARGET_TIME = 0.08  # latest time at which a row is nearly clean
+
+def ask_target(x_num: Tensor,  # (B, n_num) clean numbers
+               x_cat: Tensor,  # (B, n_cat) clean labels
+               t: Tensor,  # (B,) times
+               noised: tuple[Tensor, Tensor, Tensor],  # what `training_noise` made of them
+               target: int,  # which label is the target
+               schedule: Schedule,  # how much noise at time t
+               share: float,  # of the rows that ask for the target
+               weight: float,  # of its negative log probability, averaged over these rows
+               generator: torch.Generator | None = None,  # source of randomness
+              ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # times, noisy numbers, labels, importance
+    "Let some rows of a noised batch ask for the target alone, given the rest of the row."
+    noisy_num, noisy_cat, importance = (v.clone() for v in noised)
+    B, k, t = len(t), round(share * len(t)), t.clone()
+    if k == 0: return t, noisy_num, noisy_cat, importance
+    rows = torch.randperm(B, generator=generator)[:k]
+    t[rows] = TARGET_TIME * sample_times(k, generator)
+    noisy_num[rows], noisy_cat[rows] = add_noise(x_num[rows], x_cat[rows], t[rows], schedule, generator)[0], x_cat[rows]
+    noisy_cat[rows, target] = MASK
+    importance *= B / max(1, B - k)
+    importance[rows] = weight * x_cat.shape[1] * t[rows] * B / k  # mixed_loss divides by t, rows and labels
+    return t, noisy_num, noisy_cat, importance

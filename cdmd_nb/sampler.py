@@ -85,18 +85,21 @@ def _paper_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free:
         if not tick(): return
 
 # %% ../nbs/06_sampler.ipynb #00dec58c
-def _slots(free: Tensor, steps: int, streams: _Streams) -> Tensor:
-    "The step (B, n_cat) in which each free label is revealed: a random order, evenly spaced."
+def _slots(free: Tensor, steps: int, streams: _Streams, target: int | None = None) -> Tensor:
+    "The step (B, n_cat) in which each free label is revealed: a random order, evenly spaced, the target in the last step."
     B, n_cat = free.shape
-    order = (streams.uniform(n_cat) + (~free) * 2).argsort(1).argsort(1)
-    spaced = (order + streams.uniform(1)) / free.sum(1, keepdim=True).clamp(min=1) * steps
-    return torch.where(free, spaced.long().clamp(max=steps - 1), -1)
+    place = streams.uniform(n_cat) + (~free) * 2
+    if target is not None: place[:, target] += 1
+    spaced = (place.argsort(1).argsort(1) + streams.uniform(1)) / free.sum(1, keepdim=True).clamp(min=1) * steps
+    slots = spaced.long().clamp(max=steps - 1)
+    if target is not None: slots[:, target] = steps - 1
+    return torch.where(free, slots, -1)
 
 # %% ../nbs/06_sampler.ipynb #6c72ea42
 def _fast_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free: Tensor, streams: _Streams, tick: Callable) -> None:
     "Second-order multistep for the numbers, one label per row and step."
     schedule, B = net.schedule, len(rows.num)
-    slots, last, h_last = _slots(free, steps, streams), None, None
+    slots, last, h_last = _slots(free, steps, streams, ctx.target), None, None
     times = torch.linspace(1, 0, steps + 1)
     for i in range(steps):
         t, sigma, sigma_next = times[i], schedule.sigma(times[i]), schedule.sigma(times[i + 1])

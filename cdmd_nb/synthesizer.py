@@ -86,7 +86,7 @@ def _prepare(self: Synthesizer, df: pd.DataFrame, schema: Schema, missing: str) 
     "Codec, embeddings and tensors of one table."
     codec = TableCodec.fit(df, schema, missing)
     embedding = embed_schema(codec.variables, self.encoder, self.net.config.apart)
-    return FittedTable(codec, embedding), TrainTable.of(schema.name, codec.encode(df), embedding)
+    return FittedTable(codec, embedding), TrainTable.of(schema.name, codec.encode(df), embedding, codec.target)
 
 def fit(self: Synthesizer,
         data: pd.DataFrame | Mapping[str, pd.DataFrame],  # a table, or several by name
@@ -94,6 +94,7 @@ def fit(self: Synthesizer,
         name: str = "table",  # what a single table is about, in words: the model reads it
         *,
         description: str = "",  # a sentence about it
+        target: str | int | None = None,  # the column people want to predict, where no schema says so: a label is learned first and drawn last
         minutes: float | None = None,  # budget in minutes; 5 when no budget is given
         epochs: float | None = None,  # or in passes over the rows
         steps: int | None = None,  # or in optimiser steps
@@ -110,7 +111,7 @@ def fit(self: Synthesizer,
     if minutes is epochs is steps is None: minutes = 5.0
     fitted, tables = {}, []
     for key, df in frames.items():
-        known = schemas.get(key) or infer_schema(df, str(key), description)
+        known = schemas.get(key) or infer_schema(df, str(key), description, target=target)
         fitted[str(key)], table = _prepare(self, df, known, missing)
         if len(table.schema.columns): tables.append(table)
     how = TrainConfig(minutes=minutes, epochs=epochs, steps=steps, **config)
@@ -221,7 +222,7 @@ def sample(self: Synthesizer,
         cells = pd.DataFrame({name: _check_value(fitted.codec, name, value) for name, value in where.items()})
         num, cat = _known(fitted.codec, cells.loc[[0] * n].reset_index(drop=True), holes=True, seed=seed)
         known = {"known_num": num, "known_cat": cat}
-    schema = SchemaTensors.of(fitted.embedding, next(self.net.parameters()).device)
+    schema = SchemaTensors.of(fitted.embedding, next(self.net.parameters()).device, fitted.codec.target)
     num, cat = sample_rows(self.net, schema, int(n), method=method, steps=steps, seed=seed, progress=progress, first_block=first_block, **known)
     return fitted.codec.decode(num, cat)
 
@@ -236,7 +237,7 @@ def impute(self: Synthesizer,
     if lost := [c.name for c in fitted.codec.schema.used if c.name not in df.columns]: raise TableError(f"The table lacks the column {_some(lost)}.")
     used = [c.name for c in fitted.codec.schema.used]
     num, cat = _known(fitted.codec, df[used], holes=False, seed=seed)
-    schema = SchemaTensors.of(fitted.embedding, next(self.net.parameters()).device)
+    schema = SchemaTensors.of(fitted.embedding, next(self.net.parameters()).device, fitted.codec.target)
     made = fitted.codec.decode(*sample_rows(self.net, schema, len(df), seed=seed, known_num=num, known_cat=cat, **how)).set_axis(df.index)
     out = df.copy()
     for c in used: out[c] = df[c].where(df[c].notna(), made[c])

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .codec import Encoded
 from .denoiser import Denoiser, SchemaContext, SchemaTensors
-from .diffusion import sample_times, training_noise
+from .diffusion import ask_target, sample_times, training_noise
 from .sampler import Crew
 from .text import CATEGORIES_APART, COLUMNS_APART, SchemaEmbedding, move_apart
 
@@ -33,9 +33,9 @@ class TrainTable:
     schema: SchemaTensors  # its words
 
     @classmethod
-    def of(cls, name: str, encoded: Encoded, embedding: SchemaEmbedding) -> TrainTable:
+    def of(cls, name: str, encoded: Encoded, embedding: SchemaEmbedding, target: int | None = None) -> TrainTable:
         "From a codec's output and a schema's vectors."
-        return cls(name, torch.as_tensor(encoded.num, dtype=torch.float32), torch.as_tensor(encoded.cat), SchemaTensors.of(embedding))
+        return cls(name, torch.as_tensor(encoded.num, dtype=torch.float32), torch.as_tensor(encoded.cat), SchemaTensors.of(embedding, target=target))
 
     def __len__(self) -> int: return len(self.num)
 
@@ -48,7 +48,8 @@ class TrainTable:
         s, words = self.schema, self.schema.categories.split(list(self.schema.sizes))
         num, cat = index[index < s.n_num], index[index >= s.n_num] - s.n_num
         categories = torch.cat([words[j] for j in cat] or [s.categories[:0]])
-        schema = SchemaTensors(s.table, s.columns[torch.cat([num, cat + s.n_num])], categories, tuple(s.sizes[j] for j in cat))
+        target = cat.tolist().index(s.target) if s.target in cat.tolist() else None
+        schema = SchemaTensors(s.table, s.columns[torch.cat([num, cat + s.n_num])], categories, tuple(s.sizes[j] for j in cat), target)
         return TrainTable(self.name, self.num[:, num], self.cat[:, cat], schema)
 
     def renamed(self, generator: torch.Generator  # source of the directions
@@ -61,7 +62,7 @@ class TrainTable:
     def to(self, device: torch.device) -> TrainTable:
         "The same on a device."
         s = self.schema
-        schema = SchemaTensors(s.table.to(device), s.columns.to(device), s.categories.to(device), s.sizes)
+        schema = replace(s, table=s.table.to(device), columns=s.columns.to(device), categories=s.categories.to(device))
         return TrainTable(self.name, self.num.to(device), self.cat.to(device), schema)
 
 # %% ../nbs/07_training.ipynb #ae01459d
@@ -87,6 +88,8 @@ class TrainConfig:
     grow: float = 0.0  # share of the budget in which the tables in play grow, in their order, from one to all: for pre-training
     columns: int | None = None  # most columns per step, drawn at random each time: for pre-training on wide tables
     rename: bool = False  # move names apart anew in every step: for pre-training a network whose `DenoiserConfig.apart` is on
+    target_rows: float = 0.125  # share of the rows that ask for the target alone, where a table has one and it is a label (`ask_target`)
+    target_weight: float = 0.3  # of what they ask for, beside the categorical loss
     freeze_encoder: bool = False  # few-shot mode: train all but the Transformer encoder
     holdout: float = 0.1  # share of rows (at most 1000 per table) kept to see when a table is being memorised; 0 for none
     patience: int = 5  # looks at the held-out rows without progress before stopping
@@ -272,11 +275,13 @@ class TrainResult:
     history: list  # one record per look: step, seconds, share, loss_num, loss_cat, heldout
 
 # %% ../nbs/07_training.ipynb #0ef8c4d2
-def _noised(net: Denoiser, batch: TrainTable, key: tuple) -> tuple[Tensor, ...]:
-    "Noisy and clean rows, times and importance of a batch, all of which belong to `key`."
+def _noised(net: Denoiser, batch: TrainTable, key: tuple, config: TrainConfig | None = None) -> tuple[Tensor, ...]:
+    "Noisy and clean rows, times and importance of a batch, all of which belong to `key`; with `config` some rows ask for the target."
     g = _generator(*key)
     t, x_num, x_cat = sample_times(len(batch), g), batch.num.cpu(), batch.cat.cpu()
-    noisy_num, noisy_cat, importance = training_noise(x_num, x_cat, t, net.schedule, g)
+    noisy_num, noisy_cat, importance = noised = training_noise(x_num, x_cat, t, net.schedule, g)
+    if config and (target := batch.schema.target) is not None:
+        t, noisy_num, noisy_cat, importance = ask_target(x_num, x_cat, t, noised, target, net.schedule, config.target_rows, config.target_weight, g)
     return noisy_num, noisy_cat, x_num, x_cat, t, importance
 
 def _rows_loss(model, noised: Sequence[Tensor], rows: slice, schema: SchemaTensors) -> tuple[Tensor, Tensor]:
@@ -416,7 +421,7 @@ def _gradient_on_cores(self: _Trainer, batch: TrainTable, noised: Sequence[Tenso
 def _gradient(self: _Trainer, draw: int) -> Tensor:
     "Add the gradient of one table's rows; returns their two losses."
     batch, a = self.batch(draw), self.accelerator
-    noised = _noised(self.net, batch, (self.config.seed, "noise", draw))
+    noised = _noised(self.net, batch, (self.config.seed, "noise", draw), self.config)
     if self.on_cores: return _gradient_on_cores(self, batch, noised)
     per = -(-len(batch) // a.num_processes)
     with a.autocast(): num, cat = _rows_loss(self.model, noised, slice(a.process_index * per, (a.process_index + 1) * per), batch.schema)
