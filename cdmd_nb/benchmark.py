@@ -15,6 +15,7 @@ import numpy as np, pandas as pd
 
 from .baselines import BASELINES, BaselineError, available
 from .datasets import EVALUATION, Dataset, load_dataset
+from .denoiser import DenoiserConfig
 from .metrics import METRICS, evaluate
 from .peers import forget_peak, peak_memory
 from .schema import TableError, infer_schema
@@ -223,41 +224,61 @@ def speed(out: str | Path,  # CSV file of results; cells that are in it are not 
     return _whole("speed", "minutes", out, datasets, methods, minutes, seeds, rows, checkpoint, show)
 
 # %% ../nbs/14_benchmark.ipynb #5d0c1a02
-def _stretch(frames: Mapping[str, pd.DataFrame], schemas: Mapping, folder: Path, budgets: list[float], which: int, how: Mapping) -> Synthesizer:
-    "The joint model after `budgets[which]` CPU minutes: kept in `folder`, or trained from the one before."
-    import torch
-    at = folder / f"{budgets[which]:g}"
-    if at.is_dir(): return Synthesizer.from_pretrained(at)
-    before = _stretch(frames, schemas, folder, budgets, which - 1, how) if which else Synthesizer("medium", seed=how["seed"])
-    minutes = (budgets[which] - (budgets[which - 1] if which else 0)) / torch.get_num_threads()
-    state = folder / f"{budgets[which]:g}.state.safetensors"
-    plan = dict(batch_size=512, tables=4, tau=0.5, flat=0.3, warmup=0.02, muon_decay=0.3, keep="last", patience=10**6, grow=0.0 if which else 0.4)
-    syn = before.fit(frames, schemas, minutes=minutes, state_path=state, **plan, **how | {"seed": how["seed"] + 1000 * which})  # other rows and noise each time
-    syn.save(at)
-    state.unlink(missing_ok=True)
-    return syn
+@dataclass(frozen=True)
+class _Joint:
+    "How a joint model is trained: budget after budget, each from the one before."
+    frames: Mapping[str, pd.DataFrame]  # training rows by table
+    schemas: Mapping  # of the tables
+    folder: Path  # in which the models are kept
+    budgets: list[float]  # CPU minutes, rising
+    checkpoint: str | None  # weights to begin with; None for random ones
+    spent: float  # CPU minutes that went into them
+    seed: int  # of the first weights, of rows and noise
+    show: bool  # a progress bar
 
+    def begin(self) -> Synthesizer:
+        "The model before the first budget."
+        return Synthesizer.from_pretrained(self.checkpoint) if self.checkpoint else Synthesizer(DenoiserConfig.named("medium", apart=True), seed=self.seed)
+
+    def model(self, which: int) -> Synthesizer:
+        "The model after `budgets[which]` CPU minutes: kept in the folder, or trained from the one before."
+        import torch
+        at = self.folder / f"{self.budgets[which]:g}"
+        if at.is_dir(): return Synthesizer.from_pretrained(at)
+        before, spent = (self.model(which - 1), self.budgets[which - 1]) if which else (self.begin(), self.spent)
+        stretches, state = len(before.checkpoint.provenance), at.with_name(f"{at.name}.state.safetensors")
+        plan = dict(batch_size=512, tables=4, tau=0.5, flat=0.3, warmup=0.02, muon_decay=0.3, keep="last", patience=10**6, grow=0.0 if stretches else 0.4)
+        syn = before.fit(self.frames, self.schemas, minutes=(self.budgets[which] - spent) / torch.get_num_threads(), state_path=state, show=self.show,
+                         seed=self.seed + 1000 * stretches, **plan)  # other rows and noise in every stretch
+        syn.save(at)
+        state.unlink(missing_ok=True)
+        return syn
+
+# %% ../nbs/14_benchmark.ipynb #5d0c1a03
 def in_domain(out: str | Path,  # CSV file of results; cells that are in it are not done again
               models: str | Path,  # folder in which the joint models are kept
               datasets: Iterable[str] = EVALUATION,  # tables
               minutes: Iterable[float] = (30, 90, 240, 480),  # budgets, in CPU minutes
               seed: int = 0,  # of the split and of the model
               rows: int | None = None,  # most synthetic rows to score; by default as many as test rows
+              checkpoint: str | None = None,  # folder or Hub repository of weights to go on from; by default random ones
+              spent: float = 0.0,  # CPU minutes that went into these weights
               show: bool = True,  # progress bars
              ) -> pd.DataFrame:
     "Scores of one model that learned all tables together."
     data, budgets = {d: load_dataset(d) for d in datasets}, sorted(float(m) for m in minutes)
+    if budgets[0] <= spent: raise TableError(f"The first budget, {budgets[0]:g} CPU minutes, has to be more than the {spent:g} that were spent already.")
     halves = {d: t.halves(seed) for d, t in data.items()}
-    frames = {data[d].schema.name: train for d, (train, _) in halves.items()}
     words = {d: t.schema for d, t in data.items()}
+    frames = {words[d].name: train for d, (train, _) in halves.items()}
     schemas = {words[d].name: infer_schema(train, words[d].name, words[d].description, words[d].target) for d, (train, _) in halves.items()}
+    joint = _Joint(frames, schemas, Path(models), budgets, checkpoint, spent, seed, show)
     def work(cell: Cell) -> dict:
-        (train, test), table = halves[cell.dataset], data[cell.dataset]
-        syn = _stretch(frames, schemas, Path(models), budgets, budgets.index(cell.budget), {"seed": seed, "show": show})
+        (train, test), syn = halves[cell.dataset], joint.model(budgets.index(cell.budget))
         start = time.perf_counter()
-        made = syn.sample(min(len(test), rows or len(test)), seed=seed, table=table.schema.name)
+        made = syn.sample(min(len(test), rows or len(test)), seed=seed, table=words[cell.dataset].name)
         cost = Made(made, 60 * cell.budget, time.perf_counter() - start, syn.net.n_parameters)  # CPU seconds of the whole model
-        return _line(cost, score(train, test, made, table), len(train))
+        return _line(cost, score(train, test, made, data[cell.dataset]), len(train))
     cells = (Cell("in-domain", d, "joint", b, seed) for b, d in product(budgets, datasets))
     return _run(cells, Results(out), work, show)
 

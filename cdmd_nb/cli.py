@@ -246,12 +246,15 @@ def bench_speed(out: _Out, dataset: _Datasets = None, method: _Methods = None, s
 @bench.command("in-domain", epilog="Example: cdmd bench in-domain --out in_domain.csv --models joint --minutes 30 --minutes 60 --rows 5000")
 def bench_in_domain(out: _Out, models: Annotated[str, typer.Option(help="Folder in which the joint models are kept; a run that was broken off goes on.")],
                     dataset: _Datasets = None, rows: _Rows = None,
+                    checkpoint: Annotated[str | None, typer.Option(help="Folder or Hub repository of weights to go on from; else random ones.")] = None,
+                    spent: Annotated[float, typer.Option(help="CPU minutes that went into these weights.")] = 0.0,
                     minutes: Annotated[list[float] | None, typer.Option(help="CPU minutes of joint training; by default 30, 90, 240 and 480.")] = None,
                     seed: Annotated[int, typer.Option(help="Of the split and of the model.")] = 0):
     "Scores of one model that learns all tables together."
     from cdmd_nb.benchmark import averages, in_domain
     from cdmd_nb.datasets import EVALUATION
-    results = in_domain(out, models, dataset or EVALUATION, seed=seed, rows=rows, **({"minutes": minutes} if minutes else {}))
+    how = {"minutes": minutes} if minutes else {}
+    results = in_domain(out, models, dataset or EVALUATION, seed=seed, rows=rows, checkpoint=checkpoint, spent=spent, **how)
     print(averages(results, "Q").round(2).to_string(), averages(results).round(2).to_string(), sep="\n")
 
 if __name__ == "__main__" and "__file__" in globals(): main()

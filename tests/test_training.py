@@ -110,13 +110,13 @@ def model(tmp_path_factory):
     g = np.random.default_rng(0)
     rows = {"age": g.integers(18, 80, 50), "city": g.choice(["Rome", "Oslo"], 50), "paid": g.choice(["yes", "no"], 50), "sum": g.lognormal(size=50).round(2)}
     pd.DataFrame(rows).to_csv(folder / "tiny.csv", index=False)
-    done = cdmd("fit", folder / "tiny.csv", "--out", folder / "model", "--minutes", 0.1, "--scratch", "--json")
+    done = cdmd("fit", folder / "tiny.csv", "--out", folder / "model", "--minutes", 0.1, "--scratch", "--target", "paid", "--json")
     assert done.returncode == 0, done.stderr
     return folder
 
 
 def cdmd(*args):
-    return subprocess.run([Path(sys.executable).parent / "cdmd", *map(str, args)], capture_output=True, text=True, env=environment())
+    return subprocess.run([Path(sys.executable).parent / "cdmd", *map(str, args)], capture_output=True, text=True, env=environment(), timeout=300)
 
 
 def test_fit_and_sample_a_tiny_csv(model):
@@ -132,6 +132,7 @@ def test_fit_and_sample_a_tiny_csv(model):
     (["sample", "{f}/model", "--out", "{f}/x.csv", "--where", "city=Bonn"], 1, "'Bonn' is not a value of 'city'; choose 'Oslo', 'Rome'"),
     (["fit", "{f}/none.csv", "--out", "{f}/m"], 1, "none.csv"),
     (["fit", "{f}/tiny.csv", "--out", "{f}/m", "--type", "city=numerical"], 1, "'city' cannot be numerical"),
+    (["fit", "{f}/tiny.csv", "--out", "{f}/m", "--target", "price"], 1, "The target 'price' is not a column"),
     (["fit", "{f}/tiny.csv"], 2, "--out"),
 ])
 def test_errors_are_one_sentence_with_an_exit_code(model, args, code, sentence):
@@ -149,7 +150,7 @@ def test_help_and_a_wrong_path_answer_without_torch():
 def test_shards_of_two_processes_make_one_run(model):
     script = model / "shards.py"
     script.write_text("import sys\nfrom cdmd_nb import Synthesizer\nSynthesizer.from_pretrained(sys.argv[1]).sample_to(sys.argv[2], 900, seed=5)\n")
-    subprocess.run([sys.executable, *TWO, script, model / "model", model / "shards"], check=True, env=environment())
+    subprocess.run([sys.executable, *TWO, script, model / "model", model / "shards"], check=True, env=environment(), timeout=300)
     parts = sorted((model / "shards").glob("*.parquet"))
     rows = pd.concat([pd.read_parquet(p) for p in parts], ignore_index=True)
     from cdmd_nb import Synthesizer
