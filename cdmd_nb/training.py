@@ -90,6 +90,7 @@ class TrainConfig:
     rename: bool = False  # move names apart anew in every step: for pre-training a network whose `DenoiserConfig.apart` is on
     target_rows: float = 0.125  # share of the rows that ask for the target alone, where a table has one and it is a label (`ask_target`)
     target_weight: float = 0.3  # of what they ask for, beside the categorical loss
+    any_target: bool = False  # in every step another label is the target: for pre-training
     freeze_encoder: bool = False  # few-shot mode: train all but the Transformer encoder
     holdout: float = 0.1  # share of rows (at most 1000 per table) kept to see when a table is being memorised; 0 for none
     patience: int = 5  # looks at the held-out rows without progress before stopping
@@ -108,7 +109,8 @@ class TrainingError(RuntimeError):
     "Training that cannot go on."
 
 # %% ../nbs/07_training.ipynb #5d0c1a12
-PRETRAINING = dict(batch_size=256, tables=4, tau=0.5, columns=24, grow=0.7, warmup=0.02, flat=0.5, muon_decay=0.3, keep="last", patience=10**6)
+PRETRAINING = dict(batch_size=256, tables=4, tau=0.5, columns=24, grow=0.7, warmup=0.02, flat=0.5, muon_decay=0.3, any_target=True,
+                   keep="last", patience=10**6)
 
 # %% ../nbs/07_training.ipynb #3359f91b
 def default_batch(config: TrainConfig,  # the budget
@@ -367,6 +369,9 @@ class _Trainer:
         width = len(batch.schema.columns)
         if most is not None and width > most:
             batch = batch.columns(torch.randperm(width, generator=_generator(self.config.seed, "columns", draw))[:most].sort().values)
+        if self.config.any_target and batch.schema.n_cat:
+            target = int(torch.randint(batch.schema.n_cat, (), generator=_generator(self.config.seed, "target", draw)))
+            batch = replace(batch, schema=replace(batch.schema, target=target))
         return batch.renamed(_generator(self.config.seed, "names", draw)) if self.config.rename else batch
 
     def _update(self, losses: list[float], norm: float) -> None:
