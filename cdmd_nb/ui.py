@@ -511,7 +511,7 @@ def launch(demo: gr.Blocks | None = None,  # by default a new one
     "Run the app at http://127.0.0.1:7860, or where Gradio's environment variables say."
     demo = demo or build_app()
     limits = demo.cdmd.limits
-    threading.Thread(target=_warm_up, daemon=True).start()
+    _warm_up()
     return demo.launch(**{"theme": theme(), "css": page.STYLE, "max_file_size": int(limits.mb * 2**20), "show_error": False, "run_history": False,
                           "enable_monitoring": False, "footer_links": ["api", "settings"], "ssr_mode": False,
                           "state_session_capacity": 1000, "inbrowser": _may_open(), **options})
@@ -522,7 +522,7 @@ def _may_open() -> bool:
     return bool(os.environ.get("CDMD_OPEN") and screen)
 
 def _warm_up() -> None:
-    "Load what the first visitor would otherwise wait for."
+    "Load what the first visitor would otherwise wait for, before there are threads: imports side by side can block each other."
     try:
         from cdmd_nb.session import start_from
         start_from(None, "tiny").encoder(["warm"])

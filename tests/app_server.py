@@ -1,5 +1,5 @@
 """The app as its users meet it: `python app.py` in a process of its own, on a free port."""
-import os, socket, subprocess, sys, time, urllib.request
+import os, signal, socket, subprocess, sys, time, urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,7 +41,8 @@ def run_app(folder: Path, python: str = sys.executable, wait: float = 120, **env
     "Start the app, give it to the test, stop it."
     port, temp, log = free_port(), folder / "tmp", folder / "app.log"
     temp.mkdir(parents=True, exist_ok=True)
-    settings = {"GRADIO_SERVER_PORT": str(port), "TMPDIR": str(temp), "PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    settings = {"GRADIO_SERVER_PORT": str(port), "TMPDIR": str(temp), "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1", "HF_HUB_OFFLINE": "1",
+                "OMP_NUM_THREADS": "1"}
     with log.open("w") as out:
         process = subprocess.Popen([python, "app.py"], cwd=ROOT, env={**os.environ, **settings, **env}, stdout=out, stderr=subprocess.STDOUT)
     server = Server(process, f"http://127.0.0.1:{port}", log, temp)
@@ -59,4 +60,7 @@ def run_app(folder: Path, python: str = sys.executable, wait: float = 120, **env
     finally:
         process.terminate()
         try: process.wait(15)
-        except subprocess.TimeoutExpired: process.kill()
+        except subprocess.TimeoutExpired:  # it hangs: its log ends with the stacks of all threads
+            process.send_signal(signal.SIGABRT)
+            process.wait()
+            print(server.log[-20_000:])

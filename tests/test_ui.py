@@ -2,8 +2,8 @@
 import importlib.metadata as metadata, json, os, pickle, random, re, subprocess, sys, threading, time, zipfile
 from pathlib import Path
 
-import numpy as np, pandas as pd, psutil, pytest, yaml
-from gradio_client import Client, handle_file
+import gradio_client, numpy as np, pandas as pd, psutil, pytest, yaml
+from gradio_client import handle_file
 from gradio_client.exceptions import AppError
 from hub_server import Hub, Repo
 
@@ -11,6 +11,11 @@ from app_server import ROOT, run_app
 from cdmd_nb import Synthesizer
 from cdmd_nb.metrics import _example
 from cdmd_nb.session import Limits, Plan, Session, Sessions
+
+
+class Client(gradio_client.Client):
+    "A program that does not wait for ever."
+    def predict(self, *args, **how): return self.submit(*args, **how).result(timeout=200)
 
 
 def people(n: int = 120, seed: int = 0) -> pd.DataFrame: return _example(n, seed)
