@@ -16,7 +16,7 @@ $(BIN)/.installed: requirements.txt tests/requirements.txt settings.ini setup.py
 test: $(BIN)/.installed lint browser
 	$(BIN)/python tests/check_notebooks.py
 	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2 --do_print
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal || { echo "What failed gets a second try, alone."; OMP_NUM_THREADS=1 $(BIN)/pytest --last-failed --last-failed-no-failures none; }
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal || { test $$? = 1 && echo "What failed gets a second try, alone." && OMP_NUM_THREADS=1 $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
 lint: $(BIN)/.installed
 	$(BIN)/ruff check cdmd_nb tests benchmarks app.py

@@ -15,7 +15,6 @@ import numpy as np, pandas as pd
 
 from .baselines import BASELINES, BaselineError, available
 from .datasets import EVALUATION, Dataset, load_dataset
-from .denoiser import DenoiserConfig
 from .metrics import METRICS, evaluate
 from .peers import forget_peak, peak_memory
 from .schema import TableError, infer_schema
@@ -238,7 +237,7 @@ class _Joint:
 
     def begin(self) -> Synthesizer:
         "The model before the first budget."
-        return Synthesizer.from_pretrained(self.checkpoint) if self.checkpoint else Synthesizer(DenoiserConfig.named("medium", apart=True), seed=self.seed)
+        return Synthesizer.from_pretrained(self.checkpoint) if self.checkpoint else Synthesizer("medium", seed=self.seed, apart=True)
 
     def model(self, which: int) -> Synthesizer:
         "The model after `budgets[which]` CPU minutes: kept in the folder, or trained from the one before."
@@ -247,7 +246,7 @@ class _Joint:
         if at.is_dir(): return Synthesizer.from_pretrained(at)
         before, spent = (self.model(which - 1), self.budgets[which - 1]) if which else (self.begin(), self.spent)
         stretches, state = len(before.checkpoint.provenance), at.with_name(f"{at.name}.state.safetensors")
-        plan = dict(batch_size=512, tables=4, tau=0.5, flat=0.3, warmup=0.02, muon_decay=0.3, keep="last", patience=10**6, grow=0.0 if stretches else 0.4)
+        plan = dict(batch_size=512, tables=4, tau=0.5, flat=0.3, warmup=0.02, muon_decay=0.3, keep="last", holdout=0, grow=0.0 if stretches else 0.4)
         syn = before.fit(self.frames, self.schemas, minutes=(self.budgets[which] - spent) / torch.get_num_threads(), state_path=state, show=self.show,
                          seed=self.seed + 1000 * stretches, **plan)  # other rows and noise in every stretch
         syn.save(at)
@@ -308,7 +307,7 @@ def plot_budgets(results: pd.DataFrame,  # lines of one experiment
     tables, methods, experiment = list(dict.fromkeys(results["dataset"])), list(dict.fromkeys(results["method"])), results["experiment"].iloc[0]
     names = [*(t.capitalize() for t in tables), "Average"]
     fig = make_subplots(-(-len(names) // columns), columns, subplot_titles=names, horizontal_spacing=0.06, vertical_spacing=0.14)
-    means = averages(results, score)
+    means = averages(results, score).reindex(methods)
     for k, method in enumerate(methods):
         for i, name in enumerate([*tables, None]):
             one = results[(results["method"] == method) & (results["dataset"] == name)].groupby("budget")[score]

@@ -44,7 +44,7 @@ def fit(
     epochs: Annotated[float | None, typer.Option(help="Budget in passes over the rows.")] = None,
     name: Annotated[str | None, typer.Option(help="What the table is about, in words; by default the file's name.")] = None,
     description: Annotated[str, typer.Option(help="A sentence about the table.")] = "",
-    target: Annotated[str | None, typer.Option(help="The column people want to predict: it gets more attention.")] = None,
+    target: Annotated[str | None, typer.Option(help="The column people want to predict: a label gets more attention.")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="Folder or Hub repository to start from; by default the embedded checkpoint.")] = None,
     scratch: Annotated[bool, typer.Option("--scratch", help="Start from random weights.")] = False,
     size: Annotated[str, typer.Option(help="Size of a network from scratch: tiny, small, medium or paper.")] = "small",
@@ -189,14 +189,13 @@ def pretrain(
 ):
     "Learn what tables look like from a corpus."
     from cdmd_nb.datasets import Corpus
-    from cdmd_nb.denoiser import DenoiserConfig
     from cdmd_nb.synthesizer import Synthesizer
     from cdmd_nb.training import PRETRAINING, TrainConfig
     tables = Corpus(corpus)
     if minutes is steps is None: minutes = 60.0
     given = {k: v for k, v in dict(batch_size=batch_size, tables=per_step, columns=columns, grow=grow).items() if v is not None}
-    syn = Synthesizer.from_pretrained(checkpoint) if checkpoint else Synthesizer(DenoiserConfig.named(size, apart=True), seed=seed)
-    config = TrainConfig(minutes=minutes, steps=steps, seed=seed, rename=syn.net.config.apart, **(PRETRAINING | given))
+    syn = Synthesizer.from_pretrained(checkpoint) if checkpoint else Synthesizer(size, seed=seed, apart=True)
+    config = TrainConfig(minutes=minutes, steps=steps, seed=seed, **(PRETRAINING | given))
     syn.pretrain(tables.tables("train"), tables.tables("validation"), "PyPI corpus", config, state_path=resume)
     syn.save(out, half=True)
     r = syn.result

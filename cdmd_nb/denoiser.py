@@ -49,7 +49,7 @@ class SchemaTensors:
     columns: Tensor  # (n_num + n_cat, text_dim)
     categories: Tensor  # (sum of sizes, text_dim)
     sizes: tuple[int, ...]  # categories per categorical column
-    target: int | None = None  # categorical column that people want to predict: training asks for it, sampling draws it last
+    target: int | None = None  # categorical column that people want to predict: training asks for it, the fast sampler draws it last
 
     @classmethod
     def of(cls, embedding: SchemaEmbedding, device: str | torch.device = "cpu", target: int | None = None) -> SchemaTensors:
@@ -283,7 +283,7 @@ def forward(self: Denoiser,
             x_cat: Tensor,  # (B, n_cat) clean labels
             t: Tensor,  # (B,) times
             schema: SchemaTensors | SchemaContext,  # the words of the table, or their `context`
-            importance: Tensor | None = None,  # (B,) of each row, from `training_noise`
+            importance: Tensor | None = None,  # (B,) of each row, or (B, 2) of its numbers and labels, as for `mixed_loss`
            ) -> tuple[Tensor, Tensor]:  # the numerical and the categorical loss
     "The two parts of the mixed-type loss of a batch of rows."
     ctx, masked = schema if isinstance(schema, SchemaContext) else self.context(schema), noisy_cat == MASK

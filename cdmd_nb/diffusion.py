@@ -108,13 +108,14 @@ def mixed_loss(pred_num: Tensor,  # (B, n_num) predicted clean numbers
                masked: Tensor,  # (B, n_cat) bool: which cells are masked; M of them
                t: Tensor,  # (B,) times
                schedule: Schedule,  # weights at time t
-               importance: Tensor | None = None,  # (B,) of each row, where rows were not noised by the kernels alone
+               importance: Tensor | None = None,  # (B,) of each row, or (B, 2) of its numbers and labels, where not the kernels alone noised it
               ) -> tuple[Tensor, Tensor]:  # the numerical and the categorical part, each a scalar
     "The paper's mixed-type loss, averaged over rows; their sum is what training minimises."
     zero, importance = pred_num.sum() * 0, torch.ones_like(t) if importance is None else importance
-    num = ((importance * schedule.num_weight(t))[:, None] * (pred_num - x_num) ** 2).mean() if x_num.shape[1] else zero
+    of_num, of_cat = importance.unbind(1) if importance.ndim == 2 else (importance, importance)
+    num = ((of_num * schedule.num_weight(t))[:, None] * (pred_num - x_num) ** 2).mean() if x_num.shape[1] else zero
     if masked.shape[1] == 0: return num, zero
-    weight = (importance * schedule.cat_weight(t))[:, None].expand(masked.shape)[masked]
+    weight = (of_cat * schedule.cat_weight(t))[:, None].expand(masked.shape)[masked]
     return num, (weight * nll).sum() / masked.numel() + zero
 
 # %% ../nbs/04_diffusion.ipynb #4ef7e0a1
@@ -161,15 +162,15 @@ def ask_target(x_num: Tensor,  # (B, n_num) clean numbers
                share: float,  # of the rows that ask for the target
                weight: float,  # of its negative log probability, averaged over these rows
                generator: torch.Generator | None = None,  # source of randomness
-              ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # times, noisy numbers, labels, importance
+              ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # times, noisy numbers, labels, importance (B, 2) of numbers and labels
     "Let some rows of a noised batch ask for the target alone, given the rest of the row."
     noisy_num, noisy_cat, importance = (v.clone() for v in noised)
-    B, k, t = len(t), round(share * len(t)), t.clone()
+    B, k, t, importance = len(t), round(share * len(t)), t.clone(), torch.stack([importance] * 2, 1)
     if k == 0: return t, noisy_num, noisy_cat, importance
     rows = torch.randperm(B, generator=generator)[:k]
     t[rows] = TARGET_TIME * sample_times(k, generator)
     noisy_num[rows], noisy_cat[rows] = add_noise(x_num[rows], x_cat[rows], t[rows], schedule, generator)[0], x_cat[rows]
     noisy_cat[rows, target] = MASK
     importance *= B / max(1, B - k)
-    importance[rows] = weight * x_cat.shape[1] * t[rows] * B / k  # mixed_loss divides by t, rows and labels
+    importance[rows, 0], importance[rows, 1] = 0, weight * x_cat.shape[1] * t[rows] * B / k  # mixed_loss divides by t, rows and labels
     return t, noisy_num, noisy_cat, importance

@@ -91,7 +91,7 @@ def _slots(free: Tensor, steps: int, streams: _Streams, target: int | None = Non
     place = streams.uniform(n_cat) + (~free) * 2
     if target is not None: place[:, target] += 1
     spaced = (place.argsort(1).argsort(1) + streams.uniform(1)) / free.sum(1, keepdim=True).clamp(min=1) * steps
-    slots = spaced.long().clamp(max=steps - 1)
+    slots = spaced.long().clamp(max=steps - 1 if target is None or steps == 1 else steps - 2)
     if target is not None: slots[:, target] = steps - 1
     return torch.where(free, slots, -1)
 

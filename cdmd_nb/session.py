@@ -118,6 +118,7 @@ class Session:
     train: pd.DataFrame | None = None  # rows the model sees
     test: pd.DataFrame | None = None  # rows held back for the comparison
     plan: Plan | None = None  # how it was fitted
+    aim: str | int | None = None  # the target it was fitted with
     history: list = field(default_factory=list)  # of the last training
     where: dict = field(default_factory=dict)  # position of a column -> value held fixed
     made: Made | None = None  # the synthetic rows
@@ -338,12 +339,12 @@ def fit_steps(self: Session,
         raise TableError(f"Training may take up to {self.limits.minutes:g} minutes here.")
     if plan.epochs is not None and not 0 < plan.epochs <= 100_000: raise TableError("The number of epochs must lie between 0 and 100,000.")
     self.forget_model()
-    train, test = split_rows(self.df, plan.holdout, plan.seed)
+    (train, test), aim = split_rows(self.df, plan.holdout, plan.seed), self.schema.target
     mark = self.start()
     try:
         for kind, news in _fit_job(train, self.schema, plan, self.folder / "model", mark, self.limits.minutes):
             if kind == "news": self.history.append(news)
-            else: self.train, self.test, self.plan = train, test, plan
+            else: self.train, self.test, self.plan, self.aim = train, test, plan, aim
             yield kind, news
     finally: mark.unlink(missing_ok=True)
 
@@ -473,16 +474,18 @@ def _model_lines(plan: Plan) -> list[str]:
 def snippet(self: Session) -> str:
     "Python that repeats what was done."
     s, p = self.schema, self.plan or Plan()
+    aim = self.aim if self.plan else s.target
+    judged = "schema" if s.target == aim else f"schema.replace(target={s.target!r})"
     budget = f"minutes={p.minutes:g}" if p.minutes is not None else f"epochs={p.epochs:g}"
     batch = "" if p.batch_size is None else f"batch_size={p.batch_size}, "
     lines = ["from cdmd_nb import Synthesizer, evaluate, infer_schema, read_table", "from cdmd_nb.session import split_rows", *_reading(self),
-             f"schema = infer_schema(df, {s.name!r}, {s.description!r}, target={s.target!r}, types={self.types!r})",
+             f"schema = infer_schema(df, {s.name!r}, {s.description!r}, target={aim!r}, types={self.types!r})",
              f"train, test = split_rows(df, {p.holdout:g}, seed={p.seed})", "", *_model_lines(p),
              f"syn.fit(train, schema, {budget}, {batch}seed={p.seed})"]
     if self.made is not None:
         where = f", where={self.made.where!r}" if self.made.where else ""
         lines += [f"synthetic = syn.sample({self.made.asked}, seed={self.made.seed}{where})", "",
-                  "report = evaluate(train, test, synthetic, schema)", 'report.to_html("report.html")', 'syn.save("my-model")']
+                  f"report = evaluate(train, test, synthetic, {judged})", 'report.to_html("report.html")', 'syn.save("my-model")']
     return "\n".join(lines) + "\n"
 
 Session.slug, Session.write_files, Session.snippet = slug, write_files, snippet

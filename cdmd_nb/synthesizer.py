@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime, html
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np, pandas as pd, torch
@@ -37,9 +37,10 @@ class Synthesizer:
                  size: str | DenoiserConfig = "small",  # of a network trained from scratch: a named size or its shape
                  encoder: str | Path = EMBEDDED_ENCODER,  # text encoder: the embedded one, a folder, or a name on the Hub
                  seed: int = 0,  # of the first weights
+                 apart: bool = False,  # names are moved apart before a network of a named size reads them
                 ):
         self.encoder = TextEncoder(encoder)
-        if isinstance(size, str): size = DenoiserConfig.named(size, text_dim=self.encoder.dim)
+        if isinstance(size, str): size = DenoiserConfig.named(size, text_dim=self.encoder.dim, apart=apart)
         torch.manual_seed(seed)
         self._set(Checkpoint(Denoiser(size), encoder=str(encoder)))
 
@@ -94,7 +95,7 @@ def fit(self: Synthesizer,
         name: str = "table",  # what a single table is about, in words: the model reads it
         *,
         description: str = "",  # a sentence about it
-        target: str | int | None = None,  # the column people want to predict, where no schema says so: a label is learned first and drawn last
+        target: str | int | None = None,  # the column people want to predict, where no schema says so: a label gets more attention
         minutes: float | None = None,  # budget in minutes; 5 when no budget is given
         epochs: float | None = None,  # or in passes over the rows
         steps: int | None = None,  # or in optimiser steps
@@ -112,6 +113,7 @@ def fit(self: Synthesizer,
     fitted, tables = {}, []
     for key, df in frames.items():
         known = schemas.get(key) or infer_schema(df, str(key), description, target=target)
+        if known.target is None and target is not None: known = known.replace(target=target)
         fitted[str(key)], table = _prepare(self, df, known, missing)
         if len(table.schema.columns): tables.append(table)
     how = TrainConfig(minutes=minutes, epochs=epochs, steps=steps, **config)
@@ -140,8 +142,10 @@ def pretrain(self: Synthesizer,
              show: bool = True,  # a progress bar
             ) -> Synthesizer:
     "Learn what tables look like from many of them; returns itself."
+    config, names = replace(config, rename=self.net.config.apart), torch.Generator().manual_seed(1)
     some = lambda t: t.rows(torch.randperm(len(t), generator=torch.Generator().manual_seed(0))[:400])
-    self.result = train(self.net, tables, config, validation=[some(t) for t in validation], callback=callback, state_path=state_path, show=show)
+    judged = [some(t).renamed(names) if config.rename else some(t) for t in validation]
+    self.result = train(self.net, tables, config, validation=judged, callback=callback, state_path=state_path, show=show)
     self.checkpoint.provenance = [*self.checkpoint.provenance, _record(self.result, [f"{name}: {len(tables)} tables"], config)]
     return self
 
@@ -204,6 +208,10 @@ def _table(self: Synthesizer, name: str | None) -> FittedTable:
     if name is not None and name not in self.tables: raise TableError(f"The model knows no table '{name}', only {_some(self.tables, 20)}.")
     return self.tables[name] if name is not None else next(iter(self.tables.values()))
 
+def _words(self: Synthesizer, table: FittedTable) -> SchemaTensors:
+    "A table's words where the network is."
+    return SchemaTensors.of(table.embedding, next(self.net.parameters()).device, table.codec.target)
+
 def sample(self: Synthesizer,
            n: int,  # rows to make
            seed: int = 0,  # same seed, same rows
@@ -222,8 +230,7 @@ def sample(self: Synthesizer,
         cells = pd.DataFrame({name: _check_value(fitted.codec, name, value) for name, value in where.items()})
         num, cat = _known(fitted.codec, cells.loc[[0] * n].reset_index(drop=True), holes=True, seed=seed)
         known = {"known_num": num, "known_cat": cat}
-    schema = SchemaTensors.of(fitted.embedding, next(self.net.parameters()).device, fitted.codec.target)
-    num, cat = sample_rows(self.net, schema, int(n), method=method, steps=steps, seed=seed, progress=progress, first_block=first_block, **known)
+    num, cat = sample_rows(self.net, _words(self, fitted), int(n), method=method, steps=steps, seed=seed, progress=progress, first_block=first_block, **known)
     return fitted.codec.decode(num, cat)
 
 def impute(self: Synthesizer,
@@ -237,8 +244,7 @@ def impute(self: Synthesizer,
     if lost := [c.name for c in fitted.codec.schema.used if c.name not in df.columns]: raise TableError(f"The table lacks the column {_some(lost)}.")
     used = [c.name for c in fitted.codec.schema.used]
     num, cat = _known(fitted.codec, df[used], holes=False, seed=seed)
-    schema = SchemaTensors.of(fitted.embedding, next(self.net.parameters()).device, fitted.codec.target)
-    made = fitted.codec.decode(*sample_rows(self.net, schema, len(df), seed=seed, known_num=num, known_cat=cat, **how)).set_axis(df.index)
+    made = fitted.codec.decode(*sample_rows(self.net, _words(self, fitted), len(df), seed=seed, known_num=num, known_cat=cat, **how)).set_axis(df.index)
     out = df.copy()
     for c in used: out[c] = df[c].where(df[c].notna(), made[c])
     return out

@@ -229,7 +229,7 @@ def embed_schema(schema: Schema,  # of what the network sees: `TableCodec.variab
     vectors = encoder(texts) * encoder.dim ** 0.5
     sizes = tuple(len(c.domain) for c in cat)
     parts = np.split(vectors[1 + len(columns):], np.cumsum(sizes)[:-1]) if cat else []
-    categories = [_apart(p, c.domain) for p, c in zip(parts, cat, strict=True)]
+    categories = parts if apart else [_apart(p, c.domain) for p, c in zip(parts, cat, strict=True)]
     names, labels = vectors[1:1 + len(columns)], np.concatenate(categories) if categories else np.zeros((0, encoder.dim))
     if apart:
         names = move_apart(names, _directions([c.name for c in columns], encoder.dim), COLUMNS_APART)

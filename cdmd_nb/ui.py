@@ -522,7 +522,8 @@ def _may_open() -> bool:
     return bool(os.environ.get("CDMD_OPEN") and screen)
 
 def _warm_up() -> None:
-    "Load what the first visitor would otherwise wait for, before there are threads: imports side by side can block each other."
+    "Load what the first visitor would otherwise wait for, before visitors come: imports side by side can block each other."
+    import accelerate, sdmetrics.reports.single_table, xgboost  # noqa: F401
     try:
         from cdmd_nb.session import start_from
         start_from(None, "tiny").encoder(["warm"])

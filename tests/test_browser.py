@@ -373,6 +373,7 @@ def test_closing_the_page_ends_everything(visit, tmp_path, server):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_first_click_reaches_the_comparison_in_three_minutes(chromium, shots, tmp_path):
     "With the limits everybody gets: the first click of a visitor who has read nothing. Makes the picture of the README, too."
     with run_app(tmp_path, OMP_NUM_THREADS="2") as server:

@@ -846,6 +846,7 @@ def big_csv(path, n):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.skipif(sys.platform == "win32", reason="needs the resource module")
 def test_a_million_rows_by_thirty_columns(tmp_path):
     import subprocess

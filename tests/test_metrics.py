@@ -377,6 +377,7 @@ def test_light_import():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.skipif("CDMD_DATA" not in os.environ, reason="needs CDMD_DATA, the folder of the seven tables")
 def test_train_set_row_of_magic():
     "The training half of Magic scored as synthetic rows gives the paper's numbers."

@@ -320,6 +320,7 @@ def test_app_starts_as_a_space_with_only_its_requirements(tmp_path, table):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_requirements_install_into_a_clean_venv(tmp_path):
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     subprocess.run([tmp_path / "venv/bin/pip", "install", "--quiet", "-r", ROOT / "requirements.txt"], check=True)
