@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json, os, queue, re, shutil, signal, subprocess, sys, tempfile, threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -139,7 +140,8 @@ class _Process:
             self.popen = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, encoding="utf-8", env=dict(env), cwd=folder,
                                           start_new_session=True)
         self.answers = queue.Queue()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self.listener = threading.Thread(target=self._listen, daemon=True)
+        self.listener.start()
 
     def _listen(self) -> None:
         for line in self.popen.stdout: self.answers.put(line)
@@ -175,7 +177,9 @@ class _Process:
         try: os.killpg(self.popen.pid, signal.SIGKILL)
         except ProcessLookupError: pass
         self.popen.wait()
-        self.popen.stdin.close(); self.popen.stdout.close()
+        self.listener.join(5)
+        for pipe in (self.popen.stdin, *([] if self.listener.is_alive() else [self.popen.stdout])):  # one that is being read cannot be closed
+            with suppress(OSError): pipe.close()
 
 # %% ../nbs/13_baselines.ipynb #7bee12b4
 _HERE = Path(__file__).parent if "__file__" in globals() else Path("../cdmd_nb").resolve()

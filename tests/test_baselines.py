@@ -8,7 +8,7 @@ import numpy as np, pandas as pd, pytest
 from hypothesis import given
 
 from cdmd_nb import peers
-from cdmd_nb.baselines import BASELINES, Baseline, BaselineError, PeerTable, available, baselines_table
+from cdmd_nb.baselines import BASELINES, Baseline, BaselineError, PeerTable, _Process, available, baselines_table
 from cdmd_nb.schema import TableError, infer_schema
 from tables import tables
 
@@ -102,6 +102,13 @@ def fake(tmp_path):
 def test_whatever_happens_to_a_worker_is_one_sentence(fake, people, body, said):
     with pytest.raises(BaselineError) as e: fake(body).fit(people, infer_schema(people))
     assert str(e.value) == said
+
+
+def test_a_worker_that_ended_before_it_was_asked_is_one_sentence_too(tmp_path):
+    worker = _Process([sys.executable, "-c", ""], dict(os.environ), tmp_path, "Fake")
+    worker.popen.wait()
+    with pytest.raises(BaselineError, match="Fake ended with exit code 0 while fitting"): worker.ask("fitting", {"do": "fit"}, 30)
+    assert worker.popen.stdin.closed and worker.popen.stdout.closed
 
 
 def test_a_worker_that_hangs_is_stopped_with_its_children(fake, people):
