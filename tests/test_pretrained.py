@@ -28,10 +28,10 @@ def test_it_is_a_better_start_than_random_weights(example):
     for start in (Synthesizer.from_pretrained(), Synthesizer(Synthesizer.from_pretrained().net.config)):
         embedding = embed_schema(codec.variables, start.encoder, start.net.config.apart)
         torch.set_num_threads(1)
-        train(start.net, [TrainTable.of(example, codec.encode(learned), embedding)], TrainConfig(steps=40, batch_size=64, holdout=0), show=False)
+        train(start.net, [TrainTable.of(example, codec.encode(learned), embedding)], TrainConfig(steps=150, batch_size=64, holdout=0), show=False)
         judged = TrainTable.of(example, codec.encode(unseen), embedding)
         losses[len(losses)] = sum(heldout_loss(start.net, [judged.rows(torch.arange(len(judged)).repeat(4))]))
-    assert losses[0] < losses[1] - 0.01
+    assert losses[0] < losses[1] - 0.02
 
 
 def test_a_network_says_whether_names_are_moved_apart(tmp_path):
