@@ -228,7 +228,7 @@ def fit(self: Baseline,
         schema: Schema,  # what the columns are
         *,
         target: str | int | None = None,  # the column people want to predict; by default the schema's
-        epochs: int | None = None,  # budget: passes over the rows
+        epochs: float | None = None,  # budget: whole passes over the rows
         minutes: float | None = None,  # budget: wall-clock time; without any budget, the peer's own default
         seed: int = 0,  # same seed, same model, as far as the peer can
         threads: int | None = None,  # processor threads; by default what OMP_NUM_THREADS says, else all
@@ -236,6 +236,7 @@ def fit(self: Baseline,
        ) -> Baseline:
     "Learn a table; returns itself."
     if epochs is not None and minutes is not None: raise BaselineError("A budget is either epochs or minutes, not both.")
+    if epochs is not None and (epochs < 1 or epochs % 1): raise BaselineError(f"{self.title} counts whole passes over the rows: ask for 1 or more, not {epochs:g}.")
     if (missing := available(self)) is not None: raise BaselineError(missing)
     target = schema.target if target is None else target
     if target is not None and (target not in schema.names or schema[target].ignored): raise TableError(f"The target '{target}' is not a column that is used.")
@@ -246,7 +247,7 @@ def fit(self: Baseline,
     table.frame.to_csv(path, index=False)
     env = _environment(self._folder.name, threads, self.python == sys.executable)
     self._process = _Process([self.python, str(self.worker), self.name], env, Path(self._folder.name), self.title)
-    job = dict(do="fit", **_job(table, target), data=str(path), epochs=epochs, minutes=minutes, seed=seed, threads=threads)
+    job = dict(do="fit", **_job(table, target), data=str(path), epochs=None if epochs is None else int(epochs), minutes=minutes, seed=seed, threads=threads)
     answer = self._process.ask("fitting", job, timeout)
     self.notes = list(answer.pop("notes", ()))
     self.fitted, self._table = answer, table

@@ -153,9 +153,11 @@ class Smote(Peer):
     imports = ("imblearn",)
 
     def fit(self, df: pd.DataFrame) -> None:
-        "Keep the rows and their classes."
+        "Keep the rows, their numbers between 0 and 1, and their classes."
         self.numerical, self.categorical, target = self.seen(df)
-        self.df = df.astype({c: "float64" for c in self.numerical}).reset_index(drop=True)
+        numbers = df[self.numerical].astype("float64")
+        self.low, self.width = numbers.min(), (numbers.max() - numbers.min()).replace(0, 1)
+        self.df = df.assign(**(numbers - self.low) / self.width).reset_index(drop=True)
         self.target = target if target in self.categorical else None
         middle = None if self.target else df[target].median()
         if self.target: self.y = df[target].to_numpy()
@@ -168,7 +170,8 @@ class Smote(Peer):
         parts = [self.df[self.y == c].iloc[[0] * w] for c, k, w in zip(classes, counts, wanted, strict=True) if k == 1]
         sizes = {c: k + w for c, k, w in zip(classes, counts, wanted, strict=True) if k > 1 and w}
         if sizes: parts.append(self._between(sizes, min(5, counts[counts > 1].min() - 1), seed))
-        return pd.concat(parts).sample(frac=1, random_state=seed)
+        made = pd.concat(parts).sample(frac=1, random_state=seed)
+        return made.assign(**made[self.numerical].astype("float64") * self.width + self.low)
 
     def _between(self, sizes: dict, neighbours: int, seed: int) -> pd.DataFrame:
         "The rows that imbalanced-learn adds for the classes to have these `sizes`."

@@ -198,3 +198,13 @@ def test_smote_makes_rows_of_every_class(people, target):
     assert len(new) == 150 and new.dtypes.equals(people.dtypes)
     assert new.children.between(people.children.min(), people.children.max()).all()
     if target == "owner": assert abs(new.owner.mean() - people.owner.mean()) < 0.02
+
+
+@pytest.mark.skipif(find_spec("imblearn") is None, reason="imbalanced-learn is not installed: pip install imbalanced-learn==0.14.2")
+def test_smote_finds_the_same_neighbours_in_any_unit(people):
+    made = []
+    for unit in (1, 1024):  # a power of two: no rounding
+        df = people.assign(income=people.income.astype("float64") * unit)
+        with replace(BASELINES["smote"]) as peer: made.append(peer.fit(df, infer_schema(df), target="owner", threads=1).sample(150, seed=1))
+    pd.testing.assert_frame_equal(made[0].drop(columns="income"), made[1].drop(columns="income"))
+    assert np.allclose(made[1].income, made[0].income * 1024, rtol=1e-3)
