@@ -27,7 +27,7 @@ def parts(table: TrainTable) -> tuple[TrainTable, TrainTable]:
 def start(checkpoint: str | None, scratch: bool) -> Synthesizer:
     "The checkpoint, or random weights of its shape."
     syn = Synthesizer.from_pretrained(checkpoint)
-    return Synthesizer(syn.net.config, syn.checkpoint.encoder) if scratch else syn
+    return Synthesizer(syn.net.config, syn.checkpoint.encoder, schedule=syn.net.schedule) if scratch else syn
 
 
 def main():

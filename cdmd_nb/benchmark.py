@@ -83,7 +83,7 @@ class Task:
 def _ours(task: Task, pretrained: bool) -> Made:
     "Fit and sample with CDMD."
     syn = Synthesizer.from_pretrained(task.checkpoint)
-    if not pretrained: syn = Synthesizer(syn.net.config, syn.checkpoint.encoder, seed=task.seed)
+    if not pretrained: syn = Synthesizer(syn.net.config, syn.checkpoint.encoder, seed=task.seed, schedule=syn.net.schedule)
     schema = task.data.schema
     forget_peak()
     start = time.perf_counter()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 # %% auto #0
-__all__ = ['MASK', 'TARGET_TIME', 'Schedule', 'add_noise', 'step_transition', 'reverse_posterior', 'preconditioning',
+__all__ = ['NARROW', 'MASK', 'TARGET_TIME', 'Schedule', 'add_noise', 'step_transition', 'reverse_posterior', 'preconditioning',
            'mixed_loss', 'sample_times', 'training_noise', 'ask_target']
 
 # %% ../nbs/04_diffusion.ipynb #7bf4aa72
@@ -49,6 +49,9 @@ class Schedule:
     def cat_weight(self, t: Tensor) -> Tensor:
         "Weight of a masked label's negative log probability, −α′/(1 − α)."
         return 1 / t
+
+# %% ../nbs/04_diffusion.ipynb #56f22d14
+NARROW = Schedule(sigma_min=0.02, sigma_max=10.0, rho=4.0)
 
 # %% ../nbs/04_diffusion.ipynb #4c2985f5
 MASK = -1

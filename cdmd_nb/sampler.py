@@ -5,7 +5,7 @@
 # %% ../nbs/06_sampler.ipynb #c054584f
 from __future__ import annotations
 
-import hashlib
+import hashlib, math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -230,7 +230,7 @@ def _sample_batch(net, ctx: SchemaContext, run: Callable, steps: int, streams: _
     "One batch of whole blocks; None when it was stopped."
     if not watch.go: return None
     n_num, n_cat, device = ctx.n_num, len(ctx.sizes), ctx.fixed.device
-    start = streams.normal(n_num) * net.schedule.sigma_max
+    start = streams.normal(n_num) * math.hypot(net.schedule.sigma_max, net.schedule.sigma_data)  # the spread of noised numbers at t = 1
     cat = _pad(known_cat, len(start), n_cat, MASK, torch.zeros(0, dtype=torch.long, device=device))
     rows = _Rows(start, cat, _pad(known_num, len(start), n_num, torch.nan, start), streams.normal(n_num))
     finished = 0

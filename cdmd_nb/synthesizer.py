@@ -15,7 +15,7 @@ import numpy as np, pandas as pd, torch
 from .checkpoint import Checkpoint, FittedTable, fetch_checkpoint, load_checkpoint, push_checkpoint, save_checkpoint
 from .codec import TableCodec, _codes
 from .denoiser import Denoiser, DenoiserConfig, SchemaTensors
-from .diffusion import MASK
+from .diffusion import MASK, NARROW, Schedule
 from .sampler import BLOCK, sample_rows
 from .schema import Column, Schema, TableError, _numbers, _some, infer_schema
 from .text import EMBEDDED_ENCODER, TextEncoder, embed_schema
@@ -38,11 +38,13 @@ class Synthesizer:
                  encoder: str | Path = EMBEDDED_ENCODER,  # text encoder: the embedded one, a folder, or a name on the Hub
                  seed: int = 0,  # of the first weights
                  apart: bool = False,  # names are moved apart before a network of a named size reads them
+                 schedule: Schedule | None = None,  # noise on numbers; by default the paper's for the size "paper", else `NARROW`
                 ):
         self.encoder = TextEncoder(encoder)
+        schedule = schedule or (Schedule() if size == "paper" else NARROW)
         if isinstance(size, str): size = DenoiserConfig.named(size, text_dim=self.encoder.dim, apart=apart)
         torch.manual_seed(seed)
-        self._set(Checkpoint(Denoiser(size), encoder=str(encoder)))
+        self._set(Checkpoint(Denoiser(size, schedule), encoder=str(encoder)))
 
     def _set(self, checkpoint: Checkpoint) -> None:
         self.checkpoint, self.result = checkpoint, None
