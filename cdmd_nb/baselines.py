@@ -236,7 +236,8 @@ def fit(self: Baseline,
        ) -> Baseline:
     "Learn a table; returns itself."
     if epochs is not None and minutes is not None: raise BaselineError("A budget is either epochs or minutes, not both.")
-    if epochs is not None and (epochs < 1 or epochs % 1): raise BaselineError(f"{self.title} counts whole passes over the rows: ask for 1 or more, not {epochs:g}.")
+    if epochs is not None and (epochs < 1 or epochs % 1):
+        raise BaselineError(f"{self.title} counts whole passes over the rows: ask for 1 or more, not {epochs:g}.")
     if (missing := available(self)) is not None: raise BaselineError(missing)
     target = schema.target if target is None else target
     if target is not None and (target not in schema.names or schema[target].ignored): raise TableError(f"The target '{target}' is not a column that is used.")
