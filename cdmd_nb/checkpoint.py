@@ -14,6 +14,7 @@ import numpy as np, torch
 from .codec import TableCodec
 from .denoiser import Denoiser, DenoiserConfig
 from .diffusion import Schedule
+from .sampler import CALIBRATION_TIMES, Calibration
 from .schema import Schema, TableError
 from .text import EMBEDDED_ENCODER, SchemaEmbedding, load_embedding, save_embedding
 
@@ -33,6 +34,7 @@ class FittedTable:
     "What sampling a table needs besides the network."
     codec: TableCodec  # arrays to rows
     embedding: SchemaEmbedding  # the words of its schema
+    calibration: Calibration | None = None  # what the network is off by on average
 
 @dataclass(eq=False)
 class Checkpoint:
@@ -85,6 +87,8 @@ _LIMITS_TEXT = ("Synthetic rows resemble the training rows and are not proof aga
                 "training data are its owner's.")
 
 # %% ../nbs/08_checkpoint.ipynb #459b338e
+_CALIBRATION = ("shift", "slope", "logits")
+
 def _hash(path: Path) -> str:
     "SHA-256 of a file."
     with path.open("rb") as f: return hashlib.file_digest(f, "sha256").hexdigest()
@@ -103,6 +107,7 @@ def _write(folder: Path, checkpoint: Checkpoint, dtype: torch.dtype) -> None:
         table.codec.save(place)
         (place / "schema.json").write_text(table.codec.schema.to_json(), encoding="utf-8")
         save_embedding(table.embedding, place / "embeddings.safetensors")
+        if table.calibration is not None: save_file({k: getattr(table.calibration, k).contiguous() for k in _CALIBRATION}, place / "calibration.safetensors")
     (folder / "README.md").write_text(model_card(checkpoint), encoding="utf-8")
     files = {str(p.relative_to(folder).as_posix()): _hash(p) for p in sorted(folder.rglob("*")) if p.is_file() and p.name != "README.md"}
     config = {"format": FORMAT, "architecture": asdict(checkpoint.net.config), "schedule": asdict(checkpoint.net.schedule), "encoder": checkpoint.encoder,
@@ -239,6 +244,19 @@ def _build(folder: Path, config: dict) -> Denoiser:
     return net.eval()
 
 # %% ../nbs/08_checkpoint.ipynb #95ff9469
+def _load_calibration(path: Path, codec: TableCodec) -> Calibration | None:
+    "What the network is off by, if that was saved and makes sense."
+    from safetensors.torch import load_file
+    if not path.is_file(): return None
+    sizes = tuple(codec.vocabulary_sizes)
+    expected = {k: (len(CALIBRATION_TIMES), sum(sizes) if k == "logits" else len(codec.numerical)) for k in _CALIBRATION}
+    try:
+        found = load_file(path)
+        good = {k: tuple(v.shape) for k, v in found.items()} == expected and all(v.is_floating_point() and v.isfinite().all() for v in found.values())
+    except Exception: good = False
+    if not good: raise CheckpointError(f"{path.name} of the table '{path.parent.name}' is damaged: save the model again.")
+    return Calibration(**{k: v.float() for k, v in found.items()}, sizes=sizes)
+
 def _load_table(folder: Path, slug: str, text_dim: int) -> FittedTable:
     "One fitted table."
     place = folder / "tables" / slug
@@ -255,7 +273,7 @@ def _load_table(folder: Path, slug: str, text_dim: int) -> FittedTable:
     shapes = ((text_dim,), (len(codec.numerical) + len(sizes), text_dim), (sum(sizes), text_dim))
     if embedding.sizes != sizes or tuple(a.shape for a in arrays) != shapes or not all(np.isfinite(a).all() for a in arrays):
         raise CheckpointError(f"The embeddings of the table '{slug}' of '{_title(folder)}' do not fit its columns: save the model again.")
-    return FittedTable(codec, embedding)
+    return FittedTable(codec, embedding, _load_calibration(place / "calibration.safetensors", codec))
 
 def load_checkpoint(folder: str | Path  # what `save_checkpoint` wrote
                    ) -> Checkpoint:

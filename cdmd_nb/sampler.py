@@ -16,10 +16,10 @@ import numpy as np, torch
 from torch import Tensor
 
 from .denoiser import Denoiser, SchemaContext, SchemaTensors
-from .diffusion import MASK, step_transition
+from .diffusion import MASK, Schedule, add_noise, step_transition
 
 # %% auto #0
-__all__ = ['BLOCK', 'METHODS', 'default_steps', 'Crew', 'sample_rows']
+__all__ = ['BLOCK', 'CALIBRATION_TIMES', 'METHODS', 'Calibration', 'default_steps', 'Crew', 'sample_rows', 'calibrate']
 
 # %% ../nbs/06_sampler.ipynb #18fc6f14
 BLOCK = 256
@@ -38,6 +38,33 @@ class _Streams:
         "Numbers uniform in [0, 1), a row per row."
         return torch.cat([torch.rand(BLOCK, columns, generator=g) for g in self.generators]).to(self.device)
 
+# %% ../nbs/06_sampler.ipynb #ca11b002
+CALIBRATION_TIMES = torch.linspace(0.04, 1, 9)
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    "What a network's predictions of a table are off by on average, at each of `CALIBRATION_TIMES`."
+    shift: Tensor  # (G, n_num) to add to a predicted number
+    slope: Tensor  # (G, n_num) to add likewise, times the noisy number of unit spread
+    logits: Tensor  # (G, sum of sizes) to add to the logits
+    sizes: tuple[int, ...]  # categories per categorical column
+
+    def _at(self, values: Tensor, t: Tensor, like: Tensor) -> Tensor:
+        "Values at a time, between those of the grid."
+        first, last = CALIBRATION_TIMES[[0, -1]].tolist()
+        place = min(max((float(t) - first) / (last - first), 0.0), 1.0) * (len(values) - 1)
+        low = min(int(place), len(values) - 2)
+        return values[low].lerp(values[low + 1], place - low).to(like)
+
+    def numbers(self, pred: Tensor, x_num: Tensor, t: Tensor, schedule: Schedule) -> Tensor:
+        "Predicted clean numbers (B, n_num) of noisy ones, set right."
+        scale = math.hypot(float(schedule.sigma(t)), schedule.sigma_data)
+        return pred + self._at(self.shift, t, pred) + self._at(self.slope, t, pred) * x_num / scale
+
+    def odds(self, logits: list[Tensor], t: Tensor) -> list[Tensor]:
+        "The logits (count, K) of each column, set right."
+        return [z + c for z, c in zip(logits, self._at(self.logits, t, logits[0]).split(list(self.sizes)), strict=True)]
+
 # %% ../nbs/06_sampler.ipynb #097581dc
 @dataclass
 class _Rows:
@@ -46,19 +73,26 @@ class _Rows:
     cat: Tensor  # (B, n_cat) labels, MASK where not yet revealed
     known_num: Tensor  # (B, n_num) numbers held fixed, NaN where free
     noise: Tensor  # (B, n_num) the fixed numbers' own noise
+    calibration: Calibration | None = None  # what to add to the network's predictions
 
     def hold(self, sigma: Tensor) -> None:
         "Put the fixed numbers where the noising process would have them at this noise level."
         if self.known_num.numel(): self.num = torch.where(self.known_num.isnan(), self.num, self.known_num + sigma * self.noise)
 
-def _reveal(net: Denoiser, ctx: SchemaContext, h: Tensor, rows: _Rows, cells: Tensor, uniform: Tensor) -> None:
-    "Draw labels for `cells` (B, n_cat) of masked ones, M of them, from the network's probabilities, given their contextual tokens `h` (M, D)."
+def _look(net: Denoiser, ctx: SchemaContext, rows: _Rows, t: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
+    "The clean numbers that the network predicts at a time, calibrated, and the contextual tokens (M, D) of `cells` (B, n_cat), M of them."
+    pred, h = net.encode(rows.num, rows.cat, torch.full((len(rows.num),), float(t), device=rows.num.device), ctx, cells)
+    return (pred if rows.calibration is None else rows.calibration.numbers(pred, rows.num, t, net.schedule)), h
+
+def _reveal(net: Denoiser, ctx: SchemaContext, h: Tensor, rows: _Rows, t: Tensor, cells: Tensor, uniform: Tensor) -> None:
+    "Draw labels for `cells` (B, n_cat) of masked ones, M of them, from the network's probabilities at a time, given their contextual tokens `h` (M, D)."
     column, row = cells.T.nonzero(as_tuple=True)
     if not len(row): return
     counts = cells.sum(0).tolist()
     u = uniform[row, column].split(counts)
-    drawn = []
-    for logits, v in zip(net.decode(h, counts, ctx), u, strict=True):
+    drawn, odds = [], net.decode(h, counts, ctx)
+    if rows.calibration is not None: odds = rows.calibration.odds(odds, t)
+    for logits, v in zip(odds, u, strict=True):
         edges = logits.double().softmax(-1).cumsum(-1)
         drawn.append((edges < v[:, None] * edges[:, -1:]).sum(-1).clamp(max=logits.shape[1] - 1))
     rows.cat = rows.cat.index_put((row, column), torch.cat(drawn))
@@ -79,9 +113,9 @@ def _paper_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free:
         rows.hold(schedule.sigma(t))
         now, draw = streams.uniform(rows.cat.shape[1]), streams.uniform(rows.cat.shape[1])
         cells = (rows.cat == MASK) & (now < (t - s) / t)
-        pred, h = net.encode(rows.num, rows.cat, fill(t), ctx, cells)
+        pred, h = _look(net, ctx, rows, t, cells)
         rows.num = rows.num + (s - t) * schedule.sigma_prime(t) / schedule.sigma(t) * (rows.num - pred)
-        _reveal(net, ctx, h, rows, cells, draw)
+        _reveal(net, ctx, h, rows, t, cells, draw)
         if not tick(): return
 
 # %% ../nbs/06_sampler.ipynb #00dec58c
@@ -98,14 +132,14 @@ def _slots(free: Tensor, steps: int, streams: _Streams, target: int | None = Non
 # %% ../nbs/06_sampler.ipynb #6c72ea42
 def _fast_run(net: Denoiser, ctx: SchemaContext, rows: _Rows, steps: int, free: Tensor, streams: _Streams, tick: Callable) -> None:
     "Second-order multistep for the numbers, one label per row and step."
-    schedule, B = net.schedule, len(rows.num)
+    schedule = net.schedule
     slots, last, h_last = _slots(free, steps, streams, ctx.target), None, None
     times = torch.linspace(1, 0, steps + 1)
     for i in range(steps):
         t, sigma, sigma_next = times[i], schedule.sigma(times[i]), schedule.sigma(times[i + 1])
         rows.hold(sigma)
-        pred, h = net.encode(rows.num, rows.cat, torch.full((B,), float(t), device=rows.num.device), ctx, slots == i)
-        _reveal(net, ctx, h, rows, slots == i, streams.uniform(rows.cat.shape[1]))
+        pred, h = _look(net, ctx, rows, t, slots == i)
+        _reveal(net, ctx, h, rows, t, slots == i, streams.uniform(rows.cat.shape[1]))
         if i == steps - 1: rows.num = pred
         else:
             step = (sigma / sigma_next).log()
@@ -180,6 +214,8 @@ class _Watch:
 
 
 # %% ../nbs/06_sampler.ipynb #bb444fee
+_NOT_FINITE = "The network predicted numbers that are not finite: it was not trained, or its training failed."
+
 @torch.no_grad()
 def sample_rows(net: Denoiser,  # a trained network
                 schema: SchemaTensors,  # the words of the table
@@ -191,6 +227,7 @@ def sample_rows(net: Denoiser,  # a trained network
                 first_block: int = 0,  # start at this block of 256 rows of the run, to share a run between processes
                 known_num: Tensor | None = None,  # (n, n_num) normalised numbers to hold fixed, NaN where free
                 known_cat: Tensor | None = None,  # (n, n_cat) labels to hold fixed, MASK where free
+                calibration: Calibration | None = None,  # what `calibrate` found
                 batch_size: int | None = None,  # most rows in a batch, of which every core works on one; by default what `memory` holds
                 memory: float = 1.0,  # GiB that the batches of a moment may take
                 progress: Callable[[float], bool | None] | None = None,  # called with the share done, from any thread; return False to stop early
@@ -208,14 +245,14 @@ def sample_rows(net: Denoiser,  # a trained network
         count = min(per_batch, blocks - first)
         part = slice(first * BLOCK, (first + count) * BLOCK)
         return _sample_batch(net, ctx, METHODS[method], steps, _Streams(seed, first_block + first, count, schema.columns.device),
-                             None if known_num is None else known_num[part], None if known_cat is None else known_cat[part], watch)
+                             None if known_num is None else known_num[part], None if known_cat is None else known_cat[part], calibration, watch)
     with Crew(threads) as crew:
         try: done = list(takewhile(lambda made: made is not None, crew.map(batch, range(0, blocks, per_batch))))
         finally: watch.go = False
     if watch.error: raise watch.error
     if not done: return np.zeros((0, schema.n_num)), np.zeros((0, schema.n_cat), dtype="int64")
     num, cat = (torch.cat([b[k] for b in done]).cpu().numpy()[:n] for k in (0, 1))
-    if not np.isfinite(num).all(): raise FloatingPointError("The network predicted numbers that are not finite: it was not trained, or its training failed.")
+    if not np.isfinite(num).all(): raise FloatingPointError(_NOT_FINITE)
     return num, cat
 
 # %% ../nbs/06_sampler.ipynb #a54d11e0
@@ -226,13 +263,14 @@ def _pad(known: Tensor | None, rows: int, columns: int, empty: float, like: Tens
     return out
 
 @torch.no_grad()  # every thread has to say it
-def _sample_batch(net, ctx: SchemaContext, run: Callable, steps: int, streams: _Streams, known_num, known_cat, watch: _Watch) -> tuple[Tensor, Tensor] | None:
+def _sample_batch(net, ctx: SchemaContext, run: Callable, steps: int, streams: _Streams, known_num, known_cat, calibration,
+                  watch: _Watch) -> tuple[Tensor, Tensor] | None:
     "One batch of whole blocks; None when it was stopped."
     if not watch.go: return None
     n_num, n_cat, device = ctx.n_num, len(ctx.sizes), ctx.fixed.device
     start = streams.normal(n_num) * math.hypot(net.schedule.sigma_max, net.schedule.sigma_data)  # the spread of noised numbers at t = 1
     cat = _pad(known_cat, len(start), n_cat, MASK, torch.zeros(0, dtype=torch.long, device=device))
-    rows = _Rows(start, cat, _pad(known_num, len(start), n_num, torch.nan, start), streams.normal(n_num))
+    rows = _Rows(start, cat, _pad(known_num, len(start), n_num, torch.nan, start), streams.normal(n_num), calibration)
     finished = 0
     def tick() -> bool:
         nonlocal finished
@@ -242,3 +280,50 @@ def _sample_batch(net, ctx: SchemaContext, run: Callable, steps: int, streams: _
     if finished < steps: return None
     return torch.where(rows.known_num.isnan(), rows.num, rows.known_num), rows.cat
 
+
+# %% ../nbs/06_sampler.ipynb #ca11b005
+@torch.no_grad()  # every thread has to say it
+def _off(net: Denoiser, ctx: SchemaContext, cells: tuple[Tensor, ...], t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    "Of clean and noisy rows: residuals of the numbers (B, n_num), and how often each category was there and was expected where it is masked (sum of sizes)."
+    num, cat, noisy_num, noisy_cat = (v.to(ctx.fixed.device) for v in cells)
+    masked, none = noisy_cat == MASK, num.new_zeros(0)
+    pred, h = net.encode(noisy_num, noisy_cat, torch.full((len(num),), float(t), device=num.device), ctx, masked)
+    if not pred.isfinite().all(): raise FloatingPointError(_NOT_FINITE)
+    expected = [z.softmax(-1).sum(0) for z in net.decode(h, masked.sum(0).tolist(), ctx)]
+    there = [torch.bincount(cat[:, j][masked[:, j]], minlength=k) for j, k in enumerate(ctx.sizes)]
+    return (num - pred).cpu(), torch.cat([none, *there]).cpu(), torch.cat([none, *expected]).cpu()
+
+def _line(residual: Tensor, clean: Tensor, noise: Tensor, whole: Tensor, sigma: float, data: float) -> tuple[Tensor, Tensor]:
+    "Shift and slope of each number's residual against its noisy value, given the moments of the `whole` table and of the noise, not these rows' own."
+    mean, scale, parts = whole.mean(0), math.hypot(sigma, data), torch.stack([clean, noise], -1).transpose(0, 1)
+    centre = parts.mean(1, keepdim=True)
+    effect = torch.linalg.lstsq(parts - centre, (residual - residual.mean(0)).T[..., None], driver="gelsd").solution[..., 0]
+    variance = torch.stack([whole.var(0, correction=0), torch.full_like(mean, sigma ** 2)], -1)
+    slope = scale * (effect * variance).sum(-1) / variance.sum(-1)
+    chance = centre[:, 0] - torch.stack([mean, torch.zeros_like(mean)], -1)
+    return residual.mean(0) - (effect * chance).sum(-1) - slope * mean / scale, slope
+
+@torch.no_grad()
+def calibrate(net: Denoiser,  # a trained network
+              schema: SchemaTensors,  # the words of a table
+              num: Tensor,  # (N, n_num) its normalised numbers
+              cat: Tensor,  # (N, n_cat) its labels
+              rows: int = 2048,  # most rows to look at, at each time
+              seed: int = 0,  # of rows and noise
+              rare: float = 5.0,  # κ
+             ) -> Calibration:
+    "Find what the network's predictions are off by on average."
+    net.eval()
+    ctx, num, cat, schedule = net.context(schema), num.cpu(), cat.cpu(), net.schedule
+    count, found = min(rows, 16 * len(num)), []
+    with Crew(torch.get_num_threads() if schema.columns.device.type == "cpu" else 1) as crew:
+        for g, t in enumerate(CALIBRATION_TIMES):
+            random = torch.Generator().manual_seed(seed + g)
+            pick = torch.randperm(len(num), generator=random)[torch.arange(count) % len(num)]
+            noisy_num, noisy_cat = add_noise(num[pick], cat[pick], t.expand(count), schedule, random)
+            if g == 0 and ctx.target is not None: noisy_cat[:, ctx.target] = MASK
+            parts = zip(*(v.split(BLOCK) for v in (num[pick], cat[pick], noisy_num, noisy_cat)), strict=True)
+            residual, there, expected = zip(*crew.map(lambda cells, t=t: _off(net, ctx, cells, t), parts), strict=True)
+            line = _line(torch.cat(residual), num[pick], noisy_num - num[pick], num, float(schedule.sigma(t)), schedule.sigma_data)
+            found.append((*line, ((sum(there) + rare) / (sum(expected) + rare)).log()))
+    return Calibration(*(torch.stack(v) for v in zip(*found, strict=True)), tuple(ctx.sizes))

@@ -16,7 +16,7 @@ from .checkpoint import Checkpoint, FittedTable, fetch_checkpoint, load_checkpoi
 from .codec import TableCodec, _codes
 from .denoiser import Denoiser, DenoiserConfig, SchemaTensors
 from .diffusion import MASK, NARROW, Schedule
-from .sampler import BLOCK, sample_rows
+from .sampler import BLOCK, calibrate, sample_rows
 from .schema import Column, Schema, TableError, _numbers, _some, infer_schema
 from .text import EMBEDDED_ENCODER, TextEncoder, embed_schema
 from .training import Progress, TrainConfig, TrainResult, TrainTable, train
@@ -91,6 +91,11 @@ def _prepare(self: Synthesizer, df: pd.DataFrame, schema: Schema, missing: str) 
     embedding = embed_schema(codec.variables, self.encoder, self.net.config.apart)
     return FittedTable(codec, embedding), TrainTable.of(schema.name, codec.encode(df), embedding, codec.target)
 
+def _calibrated(net: Denoiser, fitted: FittedTable, table: TrainTable) -> FittedTable:
+    "A fitted table with what the network is off by on average on its rows."
+    table = table.to(next(net.parameters()).device)
+    return replace(fitted, calibration=calibrate(net, table.schema, table.num, table.cat))
+
 def fit(self: Synthesizer,
         data: pd.DataFrame | Mapping[str, pd.DataFrame],  # a table, or several by name
         schema: Schema | Mapping[str, Schema] | None = None,  # what the columns are; inferred where it is not given
@@ -112,15 +117,15 @@ def fit(self: Synthesizer,
     schemas = dict(schema) if isinstance(schema, Mapping) else {} if schema is None else {next(iter(frames)): schema}
     if not isinstance(data, Mapping) and schema is not None: frames = {schema.name: data}; schemas = {schema.name: schema}
     if minutes is epochs is steps is None: minutes = 5.0
-    fitted, tables = {}, []
+    fitted, tables = {}, {}
     for key, df in frames.items():
         known = schemas.get(key) or infer_schema(df, str(key), description, target=target)
         if known.target is None and target is not None: known = known.replace(target=target)
         fitted[str(key)], table = _prepare(self, df, known, missing)
-        if len(table.schema.columns): tables.append(table)
+        if len(table.schema.columns): tables[str(key)] = table
     how = TrainConfig(minutes=minutes, epochs=epochs, steps=steps, **config)
-    self.result = train(self.net, tables, how, callback=callback, state_path=state_path, show=show) if tables else None
-    self.checkpoint.tables = fitted
+    self.result = train(self.net, list(tables.values()), how, callback=callback, state_path=state_path, show=show) if tables else None
+    self.checkpoint.tables = fitted | {key: _calibrated(self.net, fitted[key], table) for key, table in tables.items()}
     self.checkpoint.provenance = [*self.checkpoint.provenance, _record(self.result, list(fitted), how)]
     return self
 
@@ -232,7 +237,8 @@ def sample(self: Synthesizer,
         cells = pd.DataFrame({name: _check_value(fitted.codec, name, value) for name, value in where.items()})
         num, cat = _known(fitted.codec, cells.loc[[0] * n].reset_index(drop=True), holes=True, seed=seed)
         known = {"known_num": num, "known_cat": cat}
-    num, cat = sample_rows(self.net, _words(self, fitted), int(n), method=method, steps=steps, seed=seed, progress=progress, first_block=first_block, **known)
+    num, cat = sample_rows(self.net, _words(self, fitted), int(n), method=method, steps=steps, seed=seed, progress=progress, first_block=first_block,
+                           calibration=fitted.calibration, **known)
     return fitted.codec.decode(num, cat)
 
 def impute(self: Synthesizer,
@@ -246,7 +252,8 @@ def impute(self: Synthesizer,
     if lost := [c.name for c in fitted.codec.schema.used if c.name not in df.columns]: raise TableError(f"The table lacks the column {_some(lost)}.")
     used = [c.name for c in fitted.codec.schema.used]
     num, cat = _known(fitted.codec, df[used], holes=False, seed=seed)
-    made = fitted.codec.decode(*sample_rows(self.net, _words(self, fitted), len(df), seed=seed, known_num=num, known_cat=cat, **how)).set_axis(df.index)
+    made = sample_rows(self.net, _words(self, fitted), len(df), seed=seed, known_num=num, known_cat=cat, calibration=fitted.calibration, **how)
+    made = fitted.codec.decode(*made).set_axis(df.index)
     out = df.copy()
     for c in used: out[c] = df[c].where(df[c].notna(), made[c])
     return out

@@ -12,7 +12,7 @@ from cdmd_nb.checkpoint import (Checkpoint, CheckpointError, FittedTable, fetch_
                                 save_checkpoint)
 from cdmd_nb.codec import TableCodec
 from cdmd_nb.denoiser import Denoiser, DenoiserConfig, SchemaTensors
-from cdmd_nb.sampler import sample_rows
+from cdmd_nb.sampler import CALIBRATION_TIMES, Calibration, sample_rows
 from cdmd_nb.schema import infer_schema
 from cdmd_nb.text import embed_schema
 from hub_server import Hub, Repo
@@ -32,7 +32,9 @@ class Words:
 
 def fitted(name: str, df: pd.DataFrame) -> FittedTable:
     codec = TableCodec.fit(df, infer_schema(df, name))
-    return FittedTable(codec, embed_schema(codec.variables, Words()))
+    sizes, numbers = tuple(codec.vocabulary_sizes), (len(CALIBRATION_TIMES), len(codec.numerical))
+    calibration = Calibration(torch.randn(numbers), torch.randn(numbers), torch.randn(len(CALIBRATION_TIMES), sum(sizes)), sizes)
+    return FittedTable(codec, embed_schema(codec.variables, Words()), calibration)
 
 
 def make(seed: int = 0, tables=("Customers", "Órders / 2024")) -> Checkpoint:
@@ -45,7 +47,7 @@ def make(seed: int = 0, tables=("Customers", "Órders / 2024")) -> Checkpoint:
 
 def rows(c: Checkpoint, table: str = "Customers") -> pd.DataFrame:
     t = c.tables[table]
-    return t.codec.decode(*sample_rows(c.net, SchemaTensors.of(t.embedding, "cpu"), 20, steps=3))
+    return t.codec.decode(*sample_rows(c.net, SchemaTensors.of(t.embedding, "cpu"), 20, steps=3, calibration=t.calibration))
 
 
 def assert_same(a: Checkpoint, b: Checkpoint) -> None:
@@ -342,6 +344,19 @@ def test_weights_that_do_not_fit(folder):
     assert "do not fit its architecture" in sentence(load_checkpoint, folder)
 
 
+def test_a_calibration_that_does_not_fit(folder):
+    path = folder / "tables" / "customers" / "calibration.safetensors"
+    good = load_file(path)
+    for change in ({"shift": good["shift"][1:]}, {"slope": good["slope"] * float("nan")}, {"logits": good["logits"][:, 1:].contiguous()},
+                   {"more": good["shift"]}, {"shift": good["shift"].long()}):
+        save_file({k: v.clone() for k, v in {**good, **change}.items()}, path)
+        rewrite(folder)
+        assert "calibration.safetensors of the table 'customers' is damaged: save the model again" in sentence(load_checkpoint, folder)
+    path.unlink()
+    rewrite(folder)
+    assert load_checkpoint(folder).tables["Customers"].calibration is None  # a model from before there were calibrations
+
+
 def test_tables_that_do_not_fit(folder):
     place = folder / "tables" / "customers"
     words = place / "embeddings.safetensors"
@@ -597,7 +612,7 @@ from cdmd_nb.denoiser import SchemaTensors
 from cdmd_nb.sampler import sample_rows
 c = load_checkpoint(fetch_checkpoint("me/model"))
 t = c.tables["Customers"]
-print(t.codec.decode(*sample_rows(c.net, SchemaTensors.of(t.embedding, "cpu"), 20, steps=3)).to_csv())
+print(t.codec.decode(*sample_rows(c.net, SchemaTensors.of(t.embedding, "cpu"), 20, steps=3, calibration=t.calibration)).to_csv())
 """
 
 
