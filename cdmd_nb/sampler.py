@@ -19,7 +19,8 @@ from .denoiser import Denoiser, SchemaContext, SchemaTensors
 from .diffusion import MASK, Schedule, add_noise, step_transition
 
 # %% auto #0
-__all__ = ['BLOCK', 'CALIBRATION_TIMES', 'METHODS', 'Calibration', 'default_steps', 'Crew', 'sample_rows', 'calibrate']
+__all__ = ['BLOCK', 'CALIBRATION_TIMES', 'METHODS', 'MOST_LOGITS', 'Calibration', 'default_steps', 'Crew', 'sample_rows',
+           'calibrate']
 
 # %% ../nbs/06_sampler.ipynb #18fc6f14
 BLOCK = 256
@@ -303,19 +304,21 @@ def _line(residual: Tensor, clean: Tensor, noise: Tensor, whole: Tensor, sigma: 
     chance = centre[:, 0] - torch.stack([mean, torch.zeros_like(mean)], -1)
     return residual.mean(0) - (effect * chance).sum(-1) - slope * mean / scale, slope
 
+MOST_LOGITS = 4_000_000  # that are made at a time of the grid
+
 @torch.no_grad()
 def calibrate(net: Denoiser,  # a trained network
               schema: SchemaTensors,  # the words of a table
               num: Tensor,  # (N, n_num) its normalised numbers
               cat: Tensor,  # (N, n_cat) its labels
-              rows: int = 2048,  # most rows to look at, at each time
+              rows: int = 2048,  # most rows to look at, at each time; fewer where there are thousands of categories
               seed: int = 0,  # of rows and noise
               rare: float = 5.0,  # κ
              ) -> Calibration:
     "Find what the network's predictions are off by on average."
     net.eval()
     ctx, num, cat, schedule = net.context(schema), num.cpu(), cat.cpu(), net.schedule
-    count, found = min(rows, 16 * len(num)), []
+    count, found = min(rows, 16 * len(num), max(BLOCK, MOST_LOGITS // max(1, sum(ctx.sizes)))), []
     with Crew(torch.get_num_threads() if schema.columns.device.type == "cpu" else 1) as crew:
         for g, t in enumerate(CALIBRATION_TIMES):
             random = torch.Generator().manual_seed(seed + g)
