@@ -299,7 +299,7 @@ def _line(residual: Tensor, clean: Tensor, noise: Tensor, whole: Tensor, sigma: 
     mean, scale, parts = whole.mean(0), math.hypot(sigma, data), torch.stack([clean, noise], -1).transpose(0, 1)
     centre = parts.mean(1, keepdim=True)
     effect = torch.linalg.lstsq(parts - centre, (residual - residual.mean(0)).T[..., None], driver="gelsd").solution[..., 0]
-    variance = torch.stack([whole.var(0, correction=0), torch.full_like(mean, sigma ** 2)], -1)
+    variance = torch.stack([((whole - mean) ** 2).mean(0), torch.full_like(mean, sigma ** 2)], -1)
     slope = scale * (effect * variance).sum(-1) / variance.sum(-1)
     chance = centre[:, 0] - torch.stack([mean, torch.zeros_like(mean)], -1)
     return residual.mean(0) - (effect * chance).sum(-1) - slope * mean / scale, slope
