@@ -125,8 +125,9 @@ def fit(self: Synthesizer,
         if len(table.schema.columns): tables[str(key)] = table
     how = TrainConfig(minutes=minutes, epochs=epochs, steps=steps, **config)
     self.result = train(self.net, list(tables.values()), how, callback=callback, state_path=state_path, show=show) if tables else None
-    self.checkpoint.tables = fitted | {key: _calibrated(self.net, fitted[key], table) for key, table in tables.items()}
+    self.checkpoint.tables = fitted
     self.checkpoint.provenance = [*self.checkpoint.provenance, _record(self.result, list(fitted), how)]
+    self.checkpoint.tables = fitted | {key: _calibrated(self.net, fitted[key], table) for key, table in tables.items()}  # whoever interrupts this keeps the rest
     return self
 
 Synthesizer.fit = fit
@@ -225,7 +226,7 @@ def sample(self: Synthesizer,
            where: Mapping | None = None,  # column -> value to hold fixed; None as a value means missing
            table: str | None = None,  # which table, if the model knows several
            *,
-           method: str = "fast",  # "fast", or "paper" for the paper's sampler
+           method: str = "fast",  # "fast", or "paper" for the paper's sampler; both are calibrated
            steps: int | None = None,  # looks at the network per row
            progress: Callable[[float], bool | None] | None = None,  # called with the share done; return False to stop
            first_block: int = 0,  # start at this block of 256 rows of the run

@@ -34,6 +34,15 @@ def test_it_is_a_better_start_than_random_weights(example):
     assert losses[0] < losses[1] - 0.02
 
 
+def test_an_interrupted_calibration_loses_only_itself(monkeypatch):
+    def interrupted(*_): raise KeyboardInterrupt
+    data, syn = load_dataset("orders"), Synthesizer("tiny")
+    monkeypatch.setattr("cdmd_nb.synthesizer.calibrate", interrupted)
+    with pytest.raises(KeyboardInterrupt): syn.fit(data.df, schema=data.schema, steps=3, show=False)
+    assert [t.calibration for t in syn.tables.values()] == [None]
+    assert len(syn.sample(5)) == 5 and syn.checkpoint.provenance[-1]["steps"] == 3
+
+
 def test_a_network_says_whether_names_are_moved_apart(tmp_path):
     data = load_dataset("orders")
     fitted = Synthesizer(DenoiserConfig(32, 2, 2, 64, apart=True)).fit(data.df, schema=data.schema, steps=2, show=False)
