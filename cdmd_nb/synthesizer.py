@@ -127,7 +127,7 @@ def fit(self: Synthesizer,
     self.result = train(self.net, list(tables.values()), how, callback=callback, state_path=state_path, show=show) if tables else None
     self.checkpoint.tables = fitted
     self.checkpoint.provenance = [*self.checkpoint.provenance, _record(self.result, list(fitted), how)]
-    self.checkpoint.tables = fitted | {key: _calibrated(self.net, fitted[key], table) for key, table in tables.items()}  # whoever interrupts this keeps the rest
+    self.checkpoint.tables = fitted | {key: _calibrated(self.net, fitted[key], table) for key, table in tables.items()}  # last: it may be interrupted
     return self
 
 Synthesizer.fit = fit
