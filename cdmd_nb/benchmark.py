@@ -22,7 +22,7 @@ from .synthesizer import Synthesizer
 
 # %% auto #0
 __all__ = ['AXES', 'OURS', 'SLOW', 'Cell', 'Results', 'Made', 'Task', 'runnable', 'make', 'score', 'machine', 'few_epoch', 'draw',
-           'few_shot', 'speed', 'in_domain', 'averages', 'plot_budgets']
+           'few_shot', 'speed', 'in_domain', 'averages', 'standing', 'plot_budgets']
 
 # %% ../nbs/14_benchmark.ipynb #3d10bdb1
 @dataclass(frozen=True)
@@ -246,7 +246,8 @@ class _Joint:
         if at.is_dir(): return Synthesizer.from_pretrained(at)
         before, spent = (self.model(which - 1), self.budgets[which - 1]) if which else (self.begin(), self.spent)
         stretches, state = len(before.checkpoint.provenance), at.with_name(f"{at.name}.state.safetensors")
-        plan = dict(batch_size=512, tables=4, tau=0.5, flat=0.3, warmup=0.02, muon_decay=0.3, keep="last", holdout=0, grow=0.0 if stretches else 0.4)
+        plan = dict(batch_size=512, tables=4, tau=0.5, flat=0.3, warmup=0.02, muon_decay=0.3, keep="last", holdout=0, grow=0.0 if stretches else 0.4,
+                    target_rows=0.25, target_weight=1.0)
         syn = before.fit(self.frames, self.schemas, minutes=(self.budgets[which] - spent) / torch.get_num_threads(), state_path=state, show=self.show,
                          seed=self.seed + 1000 * stretches, **plan)  # other rows and noise in every stretch
         syn.save(at)
@@ -292,6 +293,20 @@ def averages(results: pd.DataFrame,  # lines of one experiment
     by = results.groupby(["method", "budget", "dataset"])[score].mean().unstack("dataset")
     complete = by.groupby("budget").transform(lambda column: column.notna().all())
     return by.where(complete).mean(axis=1).unstack("budget")
+
+# %% ../nbs/14_benchmark.ipynb #5a17d002
+def standing(results: pd.DataFrame,  # lines of one experiment
+             budget: float,  # which one
+             score: str = "S",  # which score
+            ) -> pd.DataFrame:  # methods × (tables, their average, a note)
+    "Everybody's scores after a budget, best average first; a method that failed or cannot be run says why."
+    at = results[results["budget"] == budget]
+    table = at.groupby(["method", "dataset"])[score].mean().unstack().reindex(columns=list(dict.fromkeys(at["dataset"])))
+    table["average"] = table.mean(axis=1, skipna=False)
+    failed = at.dropna(subset="failed").groupby("method")["failed"].first() if "failed" in at else pd.Series(dtype=object)
+    cannot = {n: b.reason or f"not run here: needs {b.needs}" for n, b in BASELINES.items() if (b.needs or b.reason) and n not in table.index}
+    order = [*table.sort_values("average", ascending=False).index, *cannot]
+    return table.reindex(order).assign(note=pd.Series(cannot | dict(failed), dtype=object).reindex(order).fillna(""))
 
 # %% ../nbs/14_benchmark.ipynb #9789d8b1
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
